@@ -20,14 +20,12 @@ export interface Allowed {
   /** NAME, which programs may get, or NAME=ORIGIN, whose value may be sent there. */
   variables: string[];
 }
-/** The content of the file CAMPAIGN_ALLOWED. */
 export type AllowedByCampaign = Record<string, Allowed>;
 
 let isRestricted = false;
 /** Called once by a process that takes work from Temporal. */
 export const restrictToAllowed = (): void => void (isRestricted = true);
 
-/** Folders of the store that hold files of campaigns. */
 const folders = new Set<string>();
 export const allowFolder = (folder: string): void => void folders.add(folder);
 

@@ -45,7 +45,6 @@ const rejectionSchema = z.strictObject({
 export const answerSchema = z.discriminatedUnion('kind', [approvalSchema, rejectionSchema]);
 export type Answer = z.infer<typeof answerSchema>;
 
-/** An edited list of capabilities, as a file holds it. */
 export const editedCapabilitiesSchema = approvalSchema.shape.capabilities.unwrap();
 
 const decided = { by: z.enum(['person', 'timeout']), at: z.number() };
@@ -71,7 +70,6 @@ export const waitingSchema = z.object({
 /** A subject that waits for a person. */
 export type Waiting = z.infer<typeof waitingSchema>;
 
-/** The command lines that decide. */
 export function approvalCommands(campaign: string, { what, names }: Pick<Waiting, 'what' | 'names'>) {
   const named = what === 'environment' ? ` ${names[0]}` : '';
   return {
@@ -81,20 +79,13 @@ export function approvalCommands(campaign: string, { what, names }: Pick<Waiting
 }
 
 /** `waits for approval of 3 capabilities since 2 h: campaign approve demo`. */
-export function waitingText({
-  waiting,
-  campaign,
-  since,
-}: {
-  waiting: Waiting;
-  campaign: string;
-  since: string;
-}): string {
-  const { what, names, round, reminded } = waiting;
+export function waitingText(o: { waiting: Waiting; campaign: string; since: string }): string {
+  const { what, names, round, reminded } = o.waiting;
   const many = names.length === 1 ? '1 capability' : `${names.length} capabilities`;
-  const thing = what === 'capabilities' ? many : `its environment, round ${round},`;
-  const waits = ['waits for approval of', thing, since].filter(Boolean).join(' ').replace(/,$/, '');
-  return `${reminded ? 'reminder: ' : ''}${waits}: ${approvalCommands(campaign, waiting).approve}`;
+  const thing = what === 'capabilities' ? many : `its environment, round ${round}`;
+  const since = o.since === '' ? '' : `${what === 'capabilities' ? '' : ','} ${o.since}`;
+  const { approve } = approvalCommands(o.campaign, o.waiting);
+  return `${reminded ? 'reminder: ' : ''}waits for approval of ${thing}${since}: ${approve}`;
 }
 
 /** `approved`, `approved with edits, since nobody answered`. */

@@ -25,7 +25,6 @@ export function refsIn(value: unknown, found = new Map<string, ArtifactRef>()): 
 const intervalSchema = z.strictObject({
   low: z.number(),
   high: z.number(),
-  /** Confidence level, e.g. 0.95. */
   level: z.number().gt(0).lt(1),
   /** Name of the method, e.g. `wilson`, `paired bootstrap over tasks`. */
   method: z.string(),

@@ -10,19 +10,16 @@ const FEWEST = 4;
 export interface BaseCheck {
   /** The rollouts that were judged: they are among the base rollouts. */
   rollouts: ArtifactRef;
-  /** Why the base can't work on the target. */
   problems: string[];
   warnings: string[];
 }
 
 /** `rollouts`: one of each task. `tools`: names of the tools that the target offers. */
-export function judgeBase({
-  rollouts,
-  tools,
-}: {
+export function judgeBase(o: {
   rollouts: readonly ScoredRollout[];
   tools: readonly string[];
 }): Pick<BaseCheck, 'problems' | 'warnings'> {
+  const { rollouts, tools } = o;
   if (rollouts.length < FEWEST) return { problems: [], warnings: [] };
   const calls = rollouts.flatMap(({ messages }) =>
     messages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : [])),
@@ -40,6 +37,5 @@ const noCall = (count: number, tools: readonly string[]): string =>
 const noReward = (count: number): string =>
   `none of the first ${count} rollouts got any reward: without a success among the base rollouts no capability is selected`;
 
-/** Returns the message of the failure that stops a campaign. */
 export const unsuitedText = ({ problems }: Pick<BaseCheck, 'problems'>): string =>
   `the base model can't work on this target: ${problems.join('; ')}. With --force the campaign continues anyway`;

@@ -48,24 +48,17 @@ const measuresSchema = z.object({
   meanReward: fraction,
   /** Share of a seed's rollouts that are successes, mean over the seeds. */
   successRate: fraction,
-  /** Share of groups in which every rollout succeeds. */
   allSuccess: fraction,
-  /** Share of groups in which every reward is 0. */
   allZero: fraction,
   /** Share of groups whose rewards are equal to 8 decimals; they give no gradient. */
   constant: fraction,
   /** The other groups. */
   informative: fraction,
-  /** Population standard deviation of all rewards. */
   rewardStd: z.number().nonnegative(),
-  intervals: z.object({
-    meanReward: interval,
-    successRate: interval,
-    allSuccess: interval,
-    allZero: interval,
-    constant: interval,
-    informative: interval,
-  }),
+  intervals: z.record(
+    z.enum(['meanReward', 'successRate', 'allSuccess', 'allZero', 'constant', 'informative']),
+    interval,
+  ),
 });
 export type Measures = z.infer<typeof measuresSchema>;
 
@@ -143,7 +136,6 @@ export const calibrationReportSchema = z.object({
   /** pass@k for k in 1, 4, 8, 16, as far as there are k rollouts a seed: the mean over seeds of the unbiased estimate. */
   passAt: z.record(z.string(), fraction),
   passAtIntervals: z.record(z.string(), interval),
-  /** Rollouts of the smallest group. */
   rolloutsPerSeed: z.number().int().positive(),
   /** Figures of the groups of each branch; absent where no group has one. */
   branches: z.record(z.string(), measuresSchema).optional(),
@@ -161,17 +153,12 @@ export const calibrationReportSchema = z.object({
 export type CalibrationReport = z.infer<typeof calibrationReportSchema>;
 
 /** Holds rewards, grouped by seed, against the bands. Throws if there is no group, or one is empty. */
-export function calibrate({
-  groups,
-  bands,
-  confidence,
-}: {
+export function calibrate(o: {
   groups: readonly Group[];
   bands: CalibrationBands;
-  /** Level of the intervals. */
   confidence: number;
 }): CalibrationReport {
-  check(groups);
+  const { groups, bands, confidence } = o;
   const all = measure(groups, confidence);
   const names = [...new Set(groups.flatMap(({ branch }) => branch ?? []))].sort();
   const of = (wanted: readonly string[]) =>
@@ -193,14 +180,6 @@ export function calibrate({
     ...(names.length > 0 && { branches }),
     ...(judged && { judged }),
   };
-}
-
-function check(groups: readonly Group[]): void {
-  if (groups.length === 0) throw new Error('calibrate: no groups; give the rewards of at least one seed');
-  groups.forEach(({ rewards }, i) => {
-    if (rewards.length === 0)
-      throw new Error(`calibrate: group ${i} is empty; leave out seeds without a scored rollout`);
-  });
 }
 
 /**
@@ -288,12 +267,10 @@ export interface SynthesisRound {
 
 /** The results of a version that the synthesizer needs to revise it. */
 export interface RoundFeedback {
-  /** Findings of the self-test. */
   findings: readonly string[];
   /** Why a person rejected a version that is within the bands, in their words. */
   rejection?: string;
   calibration?: CalibrationReport;
 }
 
-/** Returns whether a round's environment is within the bands. */
 export const isCalibrated = ({ calibration }: SynthesisRound): boolean => calibration?.accepted === true;

@@ -156,7 +156,6 @@ export const armNameSchema = z
   .refine((name) => !isPolicyName(name), 'another name: the report has this one already')
   .describe('Row in the report; default: the kind. Names must differ.');
 
-/** Returns the name of an arm, which is its kind by default. */
 export const armName = ({ kind, name }: { kind: string; name?: string | undefined }): string => name ?? kind;
 
 /** Without what has to hold between its fields. */

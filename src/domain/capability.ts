@@ -12,11 +12,9 @@ export const capabilityNameSchema = z
 
 /** A step of a trajectory, as evidence. */
 const citationSchema = z.object({
-  /** The rollout's key. */
   rollout: z.string(),
   /** Index into the rollout's messages. */
   message: z.number().int().nonnegative(),
-  /** A sentence that describes the step. */
   says: z.string(),
   /** The model's own sentence, where names that only its prompt knew are put in words above: further prompts hold it as it was written. */
   verbatim: z.string().optional(),
@@ -38,12 +36,10 @@ export type Lacking = Pick<Candidate, 'name' | 'definition'>;
 /** A failure that is not the agent's: it is reported and never becomes a capability. */
 const faultSchema = z.object({
   of: z.enum(['environment', 'user']),
-  /** In a sentence or two. */
   what: z.string(),
   citations: z.array(citationSchema),
 });
 
-/** The result of discovery. */
 export const discoverySchema = z.object({
   candidates: z.array(candidateSchema),
   faults: z.array(faultSchema),

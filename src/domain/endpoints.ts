@@ -8,7 +8,6 @@ import { z } from 'zod';
 /** Limit of any wait for an answer: a day. Node's timers hold at most 24 days, and end at once beyond. */
 const MAX_SILENCE_SECONDS = 86_400;
 
-/** Seconds that one waits for an answer. */
 export const silenceField = z.number().int().positive().max(MAX_SILENCE_SECONDS);
 
 /** A user, and perhaps a password, before the host. */
@@ -20,7 +19,6 @@ export const keyedUrl = (key: string) =>
 
 export const ONE_SERVER = "one URL; for several servers use vLLM's data parallelism or a load balancer";
 
-/** URL of a policy server. */
 export const policyServerUrl = z
   .string()
   .refine((url) => !url.includes(','), { error: ONE_SERVER, abort: true })
@@ -94,7 +92,6 @@ export const languageModelOf = (spec: object): LanguageModelSpec => languageMode
 
 export const modelUsageSchema = z.object({
   promptTokens: z.number().int().nonnegative(),
-  /** Prompt tokens that the endpoint had in its cache. */
   cachedTokens: z.number().int().nonnegative(),
   completionTokens: z.number().int().nonnegative(),
 });
@@ -123,7 +120,6 @@ export const budgetSchema = z.strictObject({
 });
 export type Budget = z.infer<typeof budgetSchema>;
 
-/** The cost of several requests. */
 export const costSchema = modelUsageSchema.extend({
   requests: z.number().int().nonnegative(),
   /** Dollars of the requests that have a price; absent where none has. */
@@ -167,18 +163,11 @@ export function sumOf(parts: readonly Cost[]): Cost {
   };
 }
 
-/** The sums that budgets limit. */
-export interface Total {
-  requests: number;
-  tokens: number;
-  dollars: number;
-}
-
-export const total = (parts: readonly Cost[]): Total => {
-  const { requests, promptTokens, completionTokens } = sumOf(parts);
-  const dollars = parts.reduce((sum, part) => sum + (part.dollars ?? 0), 0);
+/** Returns the sums that budgets limit. */
+export function total(parts: readonly Cost[]) {
+  const { requests, promptTokens, completionTokens, dollars = 0 } = sumOf(parts);
   return { requests, tokens: promptTokens + completionTokens, dollars };
-};
+}
 
 /** An estimate where an endpoint does not count tokens: English has four characters a token. */
 export const CHARACTERS_A_TOKEN = 4;

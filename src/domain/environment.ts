@@ -35,7 +35,6 @@ export const environmentDescriptionSchema = z.object({
   name: z.string(),
   /** Changes whenever tasks, observations or rewards change; part of every rollout's key, beside what it shows. */
   version: z.string(),
-  /** The written policy: the system message. */
   policy: z.string(),
   tools: z.array(toolSchema),
   maxSteps: z.number().int().positive(),
@@ -146,7 +145,6 @@ export interface Environment {
   tasks(split: Split): Promise<Task[]>;
   /** Starts a fresh, independent episode; any number may be open at once. The signal ends what the episode waits for outside. */
   reset(task: { id: string; seed: number }, signal?: AbortSignal, onUsage?: OnPartnerUsage): Promise<Episode>;
-  /** Returns whether the models of its other parties answer. */
   reachable?(): Promise<boolean>;
   close(): Promise<void>;
 }

@@ -11,7 +11,6 @@ import { plainText } from './plain-text';
 export type Retry = 'never' | 'own' | 'outside' | 'preempted';
 
 export const failureTypes = {
-  /** The input (a campaign file, a model folder) is wrong. */
   BadInput: 'never',
   /** The worker was started without a plug-in of the campaign. */
   PluginMissing: 'never',
@@ -79,7 +78,6 @@ export const failureTypes = {
   LanguageModelRejected: 'never',
   /** Its answer could not be used, nor could those to the repairs that were asked for. */
   AnswerInvalid: 'never',
-  /** The campaign's budget for language models is spent. */
   BudgetSpent: 'never',
   /** Nobody approved in time what had to be approved. */
   NotApproved: 'never',
@@ -119,7 +117,6 @@ export type FailureType = keyof typeof failureTypes;
 export const retryOf = (type: string | null | undefined): Retry =>
   type && type in failureTypes ? failureTypes[type as FailureType] : 'never';
 
-/** Returns whether a failure of this type may pass. */
 export const isRetryable = (type: string): boolean => retryOf(type) !== 'never';
 
 export class OutsideFailure extends Error {
@@ -160,23 +157,15 @@ export const CONVERSATION_FAILURES = [
 export const isFailure = (error: unknown, ...types: FailureType[]): error is OutsideFailure =>
   error instanceof OutsideFailure && types.includes(error.type);
 
-/** Returns the message of anything that can be thrown. */
 export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/**
- * Retries: a rollout in its batch, and the step by Temporal. A request to a server or a model is sent once.
- */
-const BACKOFF = { firstMs: 1_000, factor: 2, longestMs: 300_000 } as const;
+// Retries: a rollout in its batch, and the step by Temporal. A request to a server or a model is sent once.
 
 /** The delay after an attempt. The first attempt is number 1. */
-export const backoffMs = (attempt: number): number =>
-  Math.min(BACKOFF.longestMs, BACKOFF.firstMs * BACKOFF.factor ** (attempt - 1));
+export const backoffMs = (attempt: number): number => Math.min(300_000, 1_000 * 2 ** (attempt - 1));
 
 /** A step fails for good after so many faults of its own, or so many starts in a row that lost their worker before any work was durable. */
 export const MAX_FAULTS = 14;
-
-/** Returns the delay before a rollout is started again, at most `rollouts.maxAttempts` times in all. */
-export const rolloutDelayMs = (attempt: number): number => 250 * attempt;
 
 /**
  * Attempts at a batch of which rollouts broke: a server that is busy for a few seconds breaks rollouts whose absence would decide on a checkpoint or

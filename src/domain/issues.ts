@@ -14,7 +14,6 @@ export function describeIssue({ issues: [first] }: z.ZodError, value: unknown): 
   return { field: path.join('.'), problem: `${message.replace(/, received [^,]*$/, '')}, ${received}` };
 }
 
-/** Returns the first issue as one text. */
 export function firstIssue(error: z.ZodError, value: unknown): string {
   const { field, problem } = describeIssue(error, value);
   return [field, problem].filter(Boolean).join(': ');

@@ -15,7 +15,7 @@ import {
   type BranchSummary,
   type RolloutSummary,
 } from './rollout';
-import { countsOf, groupBy, type TaskMean, type TaskMeans, mean } from './statistics';
+import { countsOf, groupBy, type TaskMeans, mean } from './statistics';
 
 const scoredOutcomeSchema = scoredRolloutSchema
   .pick({
@@ -51,30 +51,24 @@ export const successRateOf = (groups: readonly Group[]): number =>
 
 /** Rewards by task, in the order of the attempts. */
 export function groupByTask(outcomes: readonly Outcome[]): Map<string, Group> {
-  const groups = new Map<string, { rewards: number[]; branch?: string }>();
-  for (const { task, reward, branch } of scoredIn(outcomes)) {
-    const known = groups.get(task);
-    if (known) known.rewards.push(reward);
-    else groups.set(task, { rewards: [reward], ...(branch !== undefined && { branch }) });
-  }
-  return groups;
+  return new Map(
+    [...groupBy(scoredIn(outcomes), ({ task }) => task)].map(([task, own]) => {
+      const { branch } = own[0]!;
+      return [task, { rewards: own.map(({ reward }) => reward), ...(branch !== undefined && { branch }) }];
+    }),
+  );
 }
 
 /** `from`: the batch that the outcomes are of. */
 export function taskMeans(outcomes: readonly Outcome[], from: ArtifactRef): TaskMeans {
-  const tasks = new Map<string, TaskMean>();
-  let trials = 0;
-  for (const [task, own] of groupBy(scoredIn(outcomes), (outcome) => outcome.task)) {
-    const { branch } = own[0]!;
-    const success = mean(own.map((one) => (isSuccess(one) ? 1 : 0)));
-    tasks.set(task, {
-      success,
-      reward: mean(own.map(({ reward }) => reward)),
-      ...(branch !== undefined && { branch }),
-    });
-    trials = Math.max(trials, own.length);
-  }
-  return { tasks, trials, from: [from] };
+  const groups = [...groupByTask(outcomes)];
+  const tasks = new Map(
+    groups.map(([task, { rewards, ...branch }]) => [
+      task,
+      { success: successShare(rewards), reward: mean(rewards), ...branch },
+    ]),
+  );
+  return { tasks, trials: Math.max(0, ...groups.map(([, { rewards }]) => rewards.length)), from: [from] };
 }
 
 /** The figures of a batch. Without a scored rollout means are 0, and `scored` says so. */

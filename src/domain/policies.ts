@@ -13,7 +13,6 @@ export const policyNames = {
 
 export const isPolicyName = (name: string): boolean => (Object.values(policyNames) as string[]).includes(name);
 
-/** Returns the name of a sum among the options. */
 export const sumName = (parts: readonly string[]): string => parts.join('+');
 
 /** Returns the sum of policies without a prompt. */

@@ -5,13 +5,9 @@
 import { normalQuantile, quantileOf } from './statistics';
 
 export interface Comparison {
-  /** Test tasks, which both policies play. */
   tasks: number;
-  /** Trials per task. */
   trials: number;
-  /** Success rate of the base model. */
   base: number;
-  /** Chance that the difference is found. */
   power?: number;
   confidence?: number;
 }

@@ -14,7 +14,6 @@ export type PresetName = (typeof presetNames)[number];
 /** Longest turn of the shipped base model, in tokens, with room to spare. */
 const DEMO_TURN_TOKENS = 48;
 
-/** Tokens of an answer of a few sentences. */
 const TEXT_TOKENS = 96;
 
 export const presets: Record<PresetName, PresetValues> = {
@@ -24,28 +23,25 @@ export const presets: Record<PresetName, PresetValues> = {
   'attention-only': { training: { lora: { targetModules: ['q_proj', 'k_proj', 'v_proj', 'o_proj'] } } },
   /** The same method for a model of a million parameters on two CPU cores. */
   demo: {
-    rollouts: { tasks: 340, perTask: 1, concurrency: 64, sampling: { temperature: 1, maxTokens: DEMO_TURN_TOKENS } },
+    rollouts: { tasks: 340, sampling: { temperature: 1, maxTokens: DEMO_TURN_TOKENS } },
     policyServer: { kind: 'embedded', threads: 1 },
-    calibration: { seeds: 24, rolloutsPerSeed: 16 },
+    calibration: { seeds: 24 },
     training: {
       groupsPerStep: 4,
-      groupSize: 16,
       steps: 16,
       learningRate: 2e-3,
       lora: { targetModules: ['q_proj', 'k_proj', 'v_proj', 'out_proj', 'in_proj', 'w1', 'w2', 'w3'] },
       checkpointEvery: 8,
       threads: 1,
     },
-    validation: { seeds: 48, targetTasks: 60 },
-    router: { kind: 'learned', tasks: 200, trials: 1 },
-    evaluation: { tasks: 200, trials: 1, sampling: { maxTokens: DEMO_TURN_TOKENS } },
+    validation: { seeds: 48 },
+    evaluation: { sampling: { maxTokens: DEMO_TURN_TOKENS } },
     // Two trainers at once: one's gradients fill the cores while the other waits for rollouts.
     workers: { gpuSlots: 2 },
   },
   /** The same method for a model of a hundred million parameters on two CPU cores, and texts of a few sentences. */
   'small-model': {
-    rollouts: { tasks: 120, perTask: 2, concurrency: 64, sampling: { maxTokens: TEXT_TOKENS } },
-    policyServer: { kind: 'embedded', threads: 2 },
+    rollouts: { tasks: 120, perTask: 2, sampling: { maxTokens: TEXT_TOKENS } },
     selection: { passes: 3, votes: 2 },
     // Samples of such a model at temperature 1 are often no language: by them nearly every environment is too hard.
     calibration: { seeds: 24, rolloutsPerSeed: 8, temperature: 0.7, minBranchSuccess: 0.1 },
@@ -54,15 +50,12 @@ export const presets: Record<PresetName, PresetValues> = {
       groupSize: 8,
       steps: 10,
       learningRate: 1e-3,
-      checkpointEvery: 5,
       threads: 2,
       tokensPerForward: 1024,
     },
-    validation: { seeds: 32, targetTasks: 60 },
-    router: { kind: 'learned', tasks: 100, trials: 1 },
+    validation: { seeds: 32 },
+    router: { kind: 'learned', tasks: 100 },
     evaluation: {
-      tasks: 200,
-      trials: 1,
       // Greedy, such a model says one thing over and over, and the more so the longer it was trained at temperature 1 (docs/results.md).
       sampling: { temperature: 0.7, maxTokens: TEXT_TOKENS },
     },

@@ -55,14 +55,12 @@ export interface CampaignChild {
   name: string;
 }
 
-/** The spent work of a capability or an arm. */
 export interface TrainedWork {
   training: TrainingResult;
   /** The checkpoints by rollouts spent, evaluated on held-out tasks; empty where it failed before all were. */
   iterations: Iteration[];
 }
 
-/** The result of a child workflow. */
 interface Ended {
   name: string;
   workflowId: string;
@@ -99,13 +97,10 @@ export interface ArmResult extends Ended {
 
 export type ChildResult = CapabilityResult | ArmResult;
 
-/** The result of an arm's kind. */
 export type ArmOutcome = { work: TrainedWork } & Pick<ArmResult, 'builtOn' | 'trainedOn'>;
 
-/** The rollouts of several policies on the same tasks. */
 export interface PolicyBatches {
   policies: { name: string; rollouts: RolloutSummary }[];
-  /** The policies whose rollouts could not be made. */
   failed: { name: string; reason: string }[];
 }
 
@@ -113,13 +108,11 @@ export interface PolicyBatches {
 export interface RouterResult extends PolicyBatches {
   /** Absent where it could not be fitted: then nothing is routed. */
   router?: ArtifactRef;
-  /** Why it could not be fitted. */
   reason?: string;
   /** The policies that a conversation can be given to. */
   options: string[];
   /** The parts of each option that is a sum of adapters. */
   sums: string[][];
-  /** Why several adapters were not added up. */
   noSums?: string;
 }
 
@@ -147,13 +140,8 @@ export interface CampaignRecord {
 }
 
 /** Returns the steps and children that failed, for display. Running them again may help. */
-export function failedIn({
-  selection,
-  capabilities = [],
-  arms = [],
-  router,
-  evaluation,
-}: Partial<CampaignRecord>): string[] {
+export function failedIn(record: Partial<CampaignRecord>): string[] {
+  const { selection, capabilities = [], arms = [], router, evaluation } = record;
   return [
     ...(selection?.failedPasses ?? []).map(({ pass }) => `labeling pass ${pass + 1}`),
     ...capabilities.flatMap(({ name, status }) => (status === 'failed' ? [name] : [])),
@@ -195,7 +183,6 @@ export type TrainingResult = z.infer<typeof trainingResultSchema>;
 /** A checkpoint of a training or a search, with its held-out rollouts. */
 export interface Iteration {
   step: number;
-  /** Training rollouts spent until here. */
   rollouts: number;
   policy: FixedPolicy;
   heldOut: RolloutSummary;
@@ -208,7 +195,6 @@ export interface Iteration {
 export const withinBudget = (iterations: readonly Iteration[], spent: number): Iteration[] =>
   iterations.filter(({ rollouts }) => spent === 0 || rollouts <= spent).sort((a, b) => a.rollouts - b.rollouts);
 
-/** The rule by which the best iteration is chosen. */
 export const BEST_BY =
   'held-out success, then held-out mean reward (where instances have branches, the mean over these), then fewest rollouts';
 /** Returns the best of iterations that are sorted by rollouts; the first of equals has the fewest. */

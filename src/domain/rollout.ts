@@ -28,14 +28,11 @@ interface RoutedPolicy {
 
 export type Policy = RoutedPolicy | FixedPolicy;
 
-/** The choice of a router for one conversation. */
 export const choiceSchema = z.object({
-  /** Name of the option. */
   chosen: z.string(),
   policy: fixedPolicySchema,
   /** Probability of success of each option, as the router estimates it; they need not add up to 1. */
   probabilities: z.record(z.string(), z.number()),
-  /** Time that choosing took. */
   milliseconds: z.number().nonnegative().optional(),
 });
 export type Choice = z.infer<typeof choiceSchema>;
@@ -120,7 +117,6 @@ export const purposes = ['base_rollouts', 'calibration', 'training', 'held_out',
 export const purposeSchema = z.enum(purposes);
 export type Purpose = z.infer<typeof purposeSchema>;
 
-/** Names of the purposes, for display. */
 export const purposeNames: Record<Purpose, string> = {
   base_rollouts: 'base rollouts',
   calibration: 'calibration',
@@ -142,7 +138,6 @@ export interface BranchSummary {
 export interface RolloutSummary extends BranchSummary {
   ref: ArtifactRef;
   purpose: Purpose;
-  /** Name of the batch, for display. */
   title: string;
   broken: number;
   /** Rollouts that were found, in this batch or others, and not made for it; absent where there were none. */
@@ -160,22 +155,18 @@ export interface RolloutSummary extends BranchSummary {
   stopReasons: Record<string, number>;
 }
 
-/** A rollout or its outcome. */
 type Ended = { status: 'scored' } | BrokenRollout;
 
 /** Broken rollouts whose type and message are the same but for names and numbers. */
 export interface BrokenCause {
   type: string;
-  /** Message of one of them. */
   message: string;
   count: number;
-  /** Its task. */
   task: string;
 }
 
 /** Characters of a cause's message: an environment's last words may be long. */
 const LONGEST = 400;
-/** Number of causes that are listed. */
 export const MAX_CAUSES = 3;
 
 /** As long as nothing is scored, so many broken rollouts say that the rest would break too. */
@@ -221,7 +212,6 @@ export function brokenFailure(records: readonly Ended[], what: string): OutsideF
     : failureOf(broken, `${what}: ${broken.length} of ${records.length} rollouts broke`);
 }
 
-/** The failure of a batch that has stopped. */
 export function tooManyFailure(
   broken: readonly Ended[],
   { what, scored, total, share }: { what: string; scored: number; total: number; share: number },

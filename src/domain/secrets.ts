@@ -14,7 +14,6 @@ const KEYS_FILE = 'CAMPAIGN_KEYS_FILE';
 /** Variables that a process needs before it has read the others, that mark it for its supervisor, or that say where it works. */
 const CLEAR =
   /^(PATH|HOME|USER|LOGNAME|SHELL|PWD|TERM|TMPDIR|LANG|LC_.*|TZ|(NODE|LD|DYLD|UV|SSL|OPENSSL|PYTHON|CAMPAIGN)_.*|PYTHONPATH|PYTHONHOME|POLICY_SERVER_URL|TEMPORAL_(ADDRESS|NAMESPACE|CONFIG_FILE))$/;
-/** Names of keys. */
 const KEY = /API_KEY|(^|_)KEYS?$|TOKENS?$|SECRET|PASSWORD|PASSWD|CREDENTIAL/;
 /** Names of what workers alone need. */
 const OF_WORKERS = /^(TEMPORAL|AWS)_|^CAMPAIGN_STORE$/;

@@ -30,26 +30,18 @@ export function checkPartition({ labels, totals }: LabelPass): string[] {
       name,
       counts: countsOf(labelNames.flatMap((label) => own[`${labelLists[label]}_${outcome}`])),
     }));
-    const first = held[0];
     return held.flatMap(({ name, counts }) => {
+      const first = held[0]!;
       const ids = [...counts.keys()];
-      const problem = (what: string, wrong: string[]) =>
-        wrong.length > 0 ? [`capability "${name}": ${lists} ${what}: ${quote(wrong)}`] : [];
-      return [
-        ...problem(
-          'hold twice',
-          ids.filter((id) => counts.get(id)! > 1),
-        ),
-        ...problem(
-          `lack ids of "${first?.name}"`,
-          [...(first?.counts.keys() ?? [])].filter((id) => !counts.has(id)),
-        ),
-        ...problem(
-          `hold ids that "${first?.name}" has not`,
-          ids.filter((id) => !first?.counts.has(id)),
-        ),
-        ...problem(`hold ${ids.length} ids and totals.total_${outcome} is ${total}`, ids.length === total ? [] : ids),
+      const problems: [problem: string, ids: string[]][] = [
+        ['hold twice', ids.filter((id) => counts.get(id)! > 1)],
+        [`lack ids of "${first.name}"`, [...first.counts.keys()].filter((id) => !counts.has(id))],
+        [`hold ids that "${first.name}" does not have`, ids.filter((id) => !first.counts.has(id))],
+        [`hold ${ids.length} ids and totals.total_${outcome} is ${total}`, ids.length === total ? [] : ids],
       ];
+      return problems.flatMap(([problem, wrong]) =>
+        wrong.length > 0 ? [`capability "${name}": ${lists} ${problem}: ${quote(wrong)}`] : [],
+      );
     });
   });
 }
@@ -57,35 +49,24 @@ export function checkPartition({ labels, totals }: LabelPass): string[] {
 /** One capability in one pass. Rates are fractions; x/0 counts as 0. */
 interface PassStatistics {
   coverage: number;
-  errorRateFailed: number;
-  errorRatePassed: number;
   delta: number;
   vote: boolean;
 }
 
 const ratio = (part: number, whole: number) => (whole === 0 ? 0 : part / whole);
 
-export function passStatistics({
-  labels,
-  totals,
-  rule,
-}: {
+export function passStatistics(o: {
   labels: CapabilityLabels;
   totals: LabelPass['totals'];
   rule: Pick<Thresholds, 'rho' | 'delta'>;
 }): PassStatistics {
-  const [lackingFailed, lackingPassed] = [labels.lacking_failed.length, labels.lacking_passed.length];
-  const coverage = ratio(lackingFailed, totals.total_failed);
-  const errorRateFailed = ratio(lackingFailed, lackingFailed + labels.present_failed.length);
-  const errorRatePassed = ratio(lackingPassed, lackingPassed + labels.present_passed.length);
-  const delta = errorRateFailed - errorRatePassed;
-  return {
-    coverage,
-    errorRateFailed,
-    errorRatePassed,
-    delta,
-    vote: coverage >= rule.rho && comparable(delta) >= rule.delta,
-  };
+  const { labels, totals, rule } = o;
+  const coverage = ratio(labels.lacking_failed.length, totals.total_failed);
+  const errorRate = (lacking: readonly string[], present: readonly string[]) =>
+    ratio(lacking.length, lacking.length + present.length);
+  const delta =
+    errorRate(labels.lacking_failed, labels.present_failed) - errorRate(labels.lacking_passed, labels.present_passed);
+  return { coverage, delta, vote: coverage >= rule.rho && comparable(delta) >= rule.delta };
 }
 
 const NO_CANDIDATE = 'no candidate: the analyst found none';
@@ -118,9 +99,7 @@ export function selectCapabilities({ passes, rule }: { passes: readonly LabelPas
   const capabilities = [...names]
     .map((name) => summarize({ name, passes, rule }))
     .sort((a, b) => b.delta.mean - a.delta.mean || (a.name < b.name ? -1 : 1));
-  const reason = capabilities.some((capability) => capability.selected)
-    ? undefined
-    : whyNothing({ passes, rule, names });
+  const reason = capabilities.some((capability) => capability.selected) ? undefined : whyNothing(passes, rule, names);
   return { passes: passes.length, capabilities, ...(reason !== undefined && { reason }) };
 }
 
@@ -146,15 +125,7 @@ function summarize({ name, passes, rule }: { name: string; passes: readonly Labe
   };
 }
 
-function whyNothing({
-  passes,
-  rule,
-  names,
-}: {
-  passes: readonly LabelPass[];
-  rule: Thresholds;
-  names: ReadonlySet<string>;
-}): string {
+function whyNothing(passes: readonly LabelPass[], rule: Thresholds, names: ReadonlySet<string>): string {
   const { rho, delta, votes, passes: planned = passes.length } = rule;
   if (passes.length < votes)
     return planned > passes.length
@@ -173,7 +144,6 @@ function whyNothing({
 export interface Agreement {
   /** Krippendorff's: 1 is perfect, 0 is chance. */
   alpha: number | undefined;
-  /** Trajectories with at least two labels. */
   units: number;
 }
 
@@ -188,7 +158,6 @@ export const agreementOf = (passes: readonly LabelPass[]): Record<string, Agreem
       ]),
   );
 
-/** The label of one pass for a trajectory and a capability. */
 export interface Reading {
   pass: LabelPass['attempt'];
   label: Label;

@@ -6,7 +6,6 @@
 import type { ArtifactRef } from './artifacts';
 import { seededRandom } from './seeds';
 
-/** Returns how often each value occurs, in the order of first occurrence. */
 export function countsOf<Value>(values: Iterable<Value>): Map<Value, number> {
   const counts = new Map<Value, number>();
   for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
@@ -42,16 +41,9 @@ export function mean(values: readonly number[]): number {
   return sumOf(values) / values.length;
 }
 
-/** Returns the standard deviation of a sample; 0 for one value. */
-export function standardDeviation(values: readonly number[]): number {
-  const center = mean(values);
-  return Math.sqrt(sumOf(values.map((value) => (value - center) ** 2)) / Math.max(1, values.length - 1));
-}
-
 /** Rounds a sum of floats to 8 decimals, to compare it with a threshold or another sum. */
 export const comparable = (value: number): number => Number(value.toFixed(8));
 
-/** The middle value, or the mean of the two in the middle. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = (sorted.length - 1) / 2;
@@ -88,21 +80,10 @@ export function normalQuantile(p: number): number {
 }
 
 /** Wilson's score interval of a proportion: honest at 0 and at 1, where the normal interval has no width. */
-export function wilsonInterval({
-  successes,
-  trials,
-  confidence = 0.95,
-}: {
-  successes: number;
-  trials: number;
-  confidence?: number;
-}): Estimate {
-  if (!Number.isInteger(trials) || trials < 1) {
-    throw new Error(`wilsonInterval: trials is ${trials}; it must be a whole number above 0`);
-  }
-  if (!(successes >= 0 && successes <= trials)) {
-    throw new Error(`wilsonInterval: successes is ${successes}; it must lie between 0 and trials (${trials})`);
-  }
+export function wilsonInterval(o: { successes: number; trials: number; confidence?: number }): Estimate {
+  const { successes, trials, confidence = 0.95 } = o;
+  if (!(successes >= 0 && successes <= trials && trials > 0))
+    throw new Error(`wilsonInterval: there are ${successes} successes of ${trials} trials; pass counts of trials`);
   const z = quantileOf(confidence);
   const p = successes / trials;
   const scale = 1 + (z * z) / trials;
@@ -115,33 +96,21 @@ export function wilsonInterval({
 }
 
 /** Standard errors from the middle to the ends of a normal interval: 1.96 for 0.95. */
-export function quantileOf(confidence: number): number {
-  checkConfidence(confidence);
-  return normalQuantile(0.5 + confidence / 2);
-}
-
-function checkConfidence(confidence: number): void {
-  if (!(confidence > 0 && confidence < 1)) {
-    throw new Error(`confidence is ${confidence}; it must lie between 0 and 1, both excluded, e.g. 0.95`);
-  }
-}
+export const quantileOf = (confidence: number): number => normalQuantile(0.5 + confidence / 2);
 
 /** Returns whether shares or rewards are all the same. Their bootstrap interval would have no width; outcomes 0 and 1 vary most at a given mean. */
 export const isAlike = (values: readonly number[]): boolean =>
   values.every((value) => value === values[0] && value >= 0 && value <= 1);
 
-/** Percentile bootstrap interval of the mean of per-task means; Wilson's where these are all alike. */
-export function meanInterval({
-  values,
-  confidence = 0.95,
-  seed = 1,
-  resamples = 10_000,
-}: {
-  values: readonly number[];
+interface Bootstrap {
   confidence?: number;
   seed?: number;
   resamples?: number;
-}): Estimate {
+}
+
+/** Percentile bootstrap interval of the mean of per-task means; Wilson's where these are all alike. */
+export function meanInterval(o: { values: readonly number[] } & Bootstrap): Estimate {
+  const { values, confidence = 0.95, seed = 1, resamples = 10_000 } = o;
   const center = mean(values);
   if (isAlike(values)) return wilsonInterval({ successes: sumOf(values), trials: values.length, confidence });
   const random = seededRandom('bootstrap of a mean', seed);
@@ -155,7 +124,6 @@ export function meanInterval({
 
 /** Ends of the percentile interval of resampled means; they are sorted in place. */
 function percentiles(means: Float64Array, confidence: number): { low: number; high: number } {
-  checkConfidence(confidence);
   means.sort();
   const last = means.length - 1;
   const at = (p: number) => means[Math.min(last, Math.max(0, Math.round(p * last)))] as number;
@@ -166,60 +134,39 @@ function percentiles(means: Float64Array, confidence: number): { low: number; hi
  * Rate of success over units that were tried several times each, or once: Wilson's interval where no unit is solved in part and each was tried
  * once, or all came out alike; else the bootstrap over the units.
  */
-export function successRate({
-  taskMeans,
-  trials,
-  confidence = 0.95,
-  ...more
-}: {
-  taskMeans: readonly number[];
-  trials: number;
-  confidence?: number;
-  seed?: number;
-  resamples?: number;
-}): Estimate & { method: 'wilson' | 'bootstrap' } {
+export function successRate(
+  o: { taskMeans: readonly number[]; trials: number } & Bootstrap,
+): Estimate & { method: 'wilson' | 'bootstrap' } {
+  const { taskMeans, trials, ...how } = o;
   const binary = taskMeans.every((value) => value === 0 || value === 1);
   return (binary && trials === 1) || isAlike(taskMeans)
-    ? { ...wilsonInterval({ successes: sumOf(taskMeans), trials: taskMeans.length, confidence }), method: 'wilson' }
-    : { ...meanInterval({ values: taskMeans, confidence, ...more }), method: 'bootstrap' };
+    ? { ...wilsonInterval({ successes: sumOf(taskMeans), trials: taskMeans.length, ...how }), method: 'wilson' }
+    : { ...meanInterval({ values: taskMeans, ...how }), method: 'bootstrap' };
 }
 
 /** Unbiased estimate of the chance that at least one of k attempts succeeds, from `successes` of `trials` attempts at one task. */
 export function passAtK({ trials, successes, k }: { trials: number; successes: number; k: number }): number {
-  if (!Number.isInteger(k) || k < 1 || k > trials) {
-    throw new Error(`passAtK: k is ${k}; it must be a whole number between 1 and trials (${trials})`);
-  }
-  if (!Number.isInteger(successes) || successes < 0 || successes > trials) {
-    throw new Error(`passAtK: successes is ${successes}; it must be a whole number between 0 and trials (${trials})`);
-  }
   // 1 - C(trials - successes, k) / C(trials, k), as a product, which neither overflows nor cancels.
   let allFail = 1;
   for (let i = 0; i < k; i++) allFail *= Math.max(0, trials - successes - i) / (trials - i);
   return 1 - allFail;
 }
 
-/** Two arms over the same tasks; each side maps a task to its mean over trials. */
+/** Two arms; each side maps a task to its mean over trials. */
 export interface Pairs {
   treatment: ReadonlyMap<string, number>;
   control: ReadonlyMap<string, number>;
 }
 
-/** treatment - control by task. Sorted, so that no bootstrap depends on the order in which rollouts finished. */
-function differences({ treatment, control }: Pairs): number[] {
-  const unpaired = [...treatment.keys()]
-    .filter((task) => !control.has(task))
-    .concat([...control.keys()].filter((task) => !treatment.has(task)));
-  if (unpaired.length > 0) {
-    throw new Error(`tasks of one arm only: ${unpaired.slice(0, 8).join(', ')}; compare arms on the same tasks`);
-  }
-  return [...treatment].sort(([a], [b]) => (a < b ? -1 : 1)).map(([task, value]) => value - (control.get(task) ?? 0));
-}
+/** treatment - control of each task of both. Sorted, so that no bootstrap depends on the order in which rollouts finished. */
+const differences = ({ treatment, control }: Pairs): number[] =>
+  [...treatment]
+    .filter(([task]) => control.has(task))
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([task, value]) => value - control.get(task)!);
 
-/** The number of tasks that speak for each side, and the p-value. */
 export interface PairedTest {
-  /** Tasks that the treatment solves more often. */
   better: number;
-  /** Tasks that the control solves more often. */
   worse: number;
   /** Two-sided, of the sign-flip test. */
   p: number;
@@ -312,14 +259,12 @@ function signTest(a: number, b: number): number {
 
 /** The means over one task's scored rollouts. */
 export interface TaskMean {
-  /** Share of the rollouts that are successes. */
   success: number;
   reward: number;
   branch?: string;
 }
 export interface TaskMeans {
   tasks: ReadonlyMap<string, TaskMean>;
-  /** Most trials that a task has. */
   trials: number;
   from: ArtifactRef[];
 }
@@ -357,11 +302,9 @@ export function successDifference(o: {
   level: { confidence: number; seed: number };
 }): (Estimate & { test?: PairedTest }) | undefined {
   const { treatment, control, level } = o;
-  const shared = (a: Successes, b: Successes) =>
-    new Map([...a.tasks].flatMap(([task, { success }]) => (b.tasks.has(task) ? [[task, success] as const] : [])));
-  const pairs = { treatment: shared(treatment, control), control: shared(control, treatment) };
-  if (pairs.treatment.size === 0) return undefined;
-  return pairedDifference({ ...pairs, ...level });
+  if (![...treatment.tasks.keys()].some((task) => control.tasks.has(task))) return undefined;
+  const of = ({ tasks }: Successes) => new Map([...tasks].map(([task, { success }]) => [task, success]));
+  return pairedDifference({ treatment: of(treatment), control: of(control), ...level });
 }
 
 type Ends = Pick<Estimate, 'low' | 'high'>;
@@ -398,14 +341,14 @@ export function acrossTrainings(
   { means, confidence }: { means: readonly number[]; confidence: number },
 ): Ends | undefined {
   if (means.length < 2) return undefined;
-  const error = standardDeviation(means) / Math.sqrt(means.length);
+  // The standard deviation of the sample, divided by the root of its size.
+  const error = populationStd(means) / Math.sqrt(means.length - 1);
   const reach = studentQuantile(confidence, means.length - 1) * error;
   return { low: value - Math.hypot(value - low, reach), high: value + Math.hypot(high - value, reach) };
 }
 
 /** Standard errors from the middle to the ends of Student's t interval: 12.71 for 0.95 and 1 degree of freedom, 4.30 for 2. */
 export function studentQuantile(confidence: number, degrees: number): number {
-  checkConfidence(confidence);
   // Abramowitz and Stegun 26.7.3 and 26.7.4: the chance of |t| below sqrt(degrees) * tan(angle).
   const within = (angle: number): number => {
     const isOdd = degrees % 2 === 1;

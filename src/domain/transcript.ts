@@ -15,7 +15,6 @@ export interface Lengths {
   message: number;
   arguments: number;
 }
-/** The method's constants. */
 export const LENGTHS: Lengths = { message: 300, arguments: 200 };
 
 /** A rollout, or a conversation from elsewhere. */
@@ -36,26 +35,11 @@ const textOrder = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 const countable = (text: string) => text.replace(/\d+/g, (digits) => digits.padStart(20, '0'));
 
 /** All of them, in the order given; `ids` by key. Message n of `r12` is the line `r12.n`. */
-export const compact = ({
-  rollouts,
-  ids,
-  lengths = LENGTHS,
-}: {
-  rollouts: readonly Told[];
-  ids: ReadonlyMap<string, string>;
-  lengths?: Lengths;
-}): string =>
-  rollouts.map((rollout) => compactOne({ rollout, id: ids.get(rollout.key) ?? rollout.key, lengths })).join('\n\n');
+export const compact = (o: { rollouts: readonly Told[]; ids: ReadonlyMap<string, string> }): string =>
+  o.rollouts.map((rollout) => compactOne({ rollout, id: o.ids.get(rollout.key) ?? rollout.key })).join('\n\n');
 
-export function compactOne({
-  rollout,
-  id,
-  lengths = LENGTHS,
-}: {
-  rollout: Told;
-  id: string;
-  lengths?: Lengths;
-}): string {
+export function compactOne(o: { rollout: Told; id: string; lengths?: Lengths }): string {
+  const { rollout, id, lengths = LENGTHS } = o;
   const { task, attempt, reward, stopReason, messages, reference } = rollout;
   const outcome = isSuccess(rollout) ? 'PASSED' : 'FAILED';
   const tools = toolNames(messages);

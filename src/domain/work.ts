@@ -18,7 +18,6 @@ export const taskQueues = {
 } as const;
 export type QueueName = keyof typeof taskQueues;
 
-/** The store whose control queue this is. */
 export const storeOfQueue = (controlQueue: string): string => controlQueue.slice(taskQueues.control('').length);
 
 /**
@@ -56,7 +55,6 @@ export interface TrainHeartbeat {
   continues?: true;
   /** Absent where nobody knows how many there will be. */
   steps?: number;
-  /** Mean reward of the last finished step. */
   reward?: number;
   rollouts?: { done: number; total: number };
   /** Micro-batches of the step that is being trained. */
@@ -69,7 +67,6 @@ export interface AnalysisHeartbeat {
   title: string;
   done: number;
   total: number;
-  /** Characters of language models' replies so far. */
   characters?: number;
 }
 

@@ -25,7 +25,6 @@ const answerSchema = z.object({
         tool_calls: z.array(callSchema).nullish(),
       }),
       finish_reason: z.enum(finishReasons),
-      /** Read only where the request asks for them. */
       logprobs: z.unknown().optional(),
     }),
   ]),

@@ -2,11 +2,11 @@
  * The gateway over HTTP. Invariants: every failure is an error object of OpenAI's form; a request whose client disconnects is cancelled at the policy
  * server too. For the open internet it needs a reverse proxy in front.
  */
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono, type Context } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
+import { timingSafeEqual } from 'hono/utils/buffer';
 import type { ArtifactStore } from '../store/store';
 import { orAborted } from '../domain/concurrency';
 import { OutsideFailure, reasonOf } from '../domain/failures';
@@ -74,17 +74,13 @@ export function createGateway(o: GatewayOptions) {
     return c.env.outgoing.headersSent ? RESPONSE_ALREADY_SENT : answerError(c, told);
   });
   app.notFound((c) => answerError(c, notFound(c)));
-  const hasKey = (c: Context): boolean => {
-    const key = bearerKey(c);
-    return apiKey !== undefined && key !== undefined && isSame(key, apiKey);
-  };
+  const hasKey = async (c: Context): Promise<boolean> =>
+    apiKey !== undefined && timingSafeEqual(bearerKey(c) ?? '', apiKey);
   /** A page of a browser on this machine can come from loopback under a name of its own. */
   const isLocal = (c: Context<Bindings>): boolean =>
     namesThisMachine(c.req.header('host')) && isLoopback(c.env.incoming.socket.remoteAddress);
   const requireKey = () => {
-    throw new GatewayError(401, 'authorization: it is not the key of this gateway', {
-      code: 'invalid_api_key',
-    });
+    throw new GatewayError(401, 'authorization: it is not the key of this gateway', { code: 'invalid_api_key' });
   };
   app.use(async (c, next) => {
     if (apiKey === undefined && !namesThisMachine(c.req.header('host')))
@@ -96,11 +92,11 @@ export function createGateway(o: GatewayOptions) {
     return c.json({ status: draining ? 'draining' : ok ? 'ok' : 'unavailable' }, ok ? 200 : 503);
   });
   app.get('/metrics', async (c) => {
-    if (!hasKey(c) && !isLocal(c)) requireKey();
+    if (!isLocal(c) && !(await hasKey(c))) requireKey();
     return c.text(await metrics.registry.metrics(), 200, { 'content-type': metrics.registry.contentType });
   });
   app.use('/v1/*', async (c, next) => {
-    if (apiKey !== undefined && !hasKey(c)) requireKey();
+    if (apiKey !== undefined && !(await hasKey(c))) requireKey();
     await next();
   });
   app.get('/v1/models', (c) => c.json({ object: 'list', data: [...served.policies.keys()].map(modelOf) }));
@@ -241,9 +237,7 @@ export function createGateway(o: GatewayOptions) {
       served = newer;
       metrics.reloads.inc();
     },
-    /** Refuses new requests. */
     drain: () => void (draining = true),
-    /** Cancels running requests. */
     stop(): void {
       for (const end of stops) end.abort(new GatewayError(503, 'the gateway went down', { retryAfterSeconds: 1 }));
     },
@@ -251,9 +245,3 @@ export function createGateway(o: GatewayOptions) {
 }
 
 type Bindings = { Bindings: HttpBindings };
-
-/** Compares in constant time. */
-function isSame(one: string, other: string): boolean {
-  const hash = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(hash(one), hash(other));
-}

@@ -14,9 +14,7 @@ import type { ExportedRouter } from './folder';
 export interface CardFacts {
   report: Report;
   router: ExportedRouter;
-  /** The hub's name of the licence. */
   license: string;
-  /** Largest rank of an adapter or sum. */
   rank: number | undefined;
 }
 
@@ -104,7 +102,6 @@ export function adapterCard(name: string, facts: CardFacts): string {
   ].join('\n');
 }
 
-/** The card of the whole folder. */
 export function folderCard(facts: CardFacts): string {
   const { report, router, rank } = facts;
   const { campaign, verdict } = report;

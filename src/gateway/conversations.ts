@@ -12,7 +12,6 @@ import type { Served } from './served';
 
 export interface Conversation {
   policy: FixedPolicy;
-  /** The name of the policy. */
   chosen: string;
   served: Served;
 }

@@ -21,9 +21,7 @@ import { replaceFolder } from './whole-folder';
 export interface ExportOptions {
   store: ArtifactStore;
   report: Report;
-  /** Policies that the router does not choose. */
   baselines?: FittedRouter['options'];
-  /** Of the evaluation. */
   sampling?: Sampling | undefined;
   merge: Merge;
   folder: string;
@@ -146,7 +144,6 @@ const PACKAGE_FILES = [
 /** Stands in their files for the environment's name. */
 const NAME = /synthesized_environment/g;
 
-/** Writes an environment as a package of verifiers. */
 export async function putPackage(
   { name, module }: { name: string; module: string },
   put: (name: string, text: string) => Promise<void>,

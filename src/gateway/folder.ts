@@ -35,11 +35,9 @@ const exportedRouterSchema = z.object({
   campaign: z.string(),
   /** The base model's id, by which a server is known to have it, and its public name. */
   base: z.object({ id: z.string(), name: z.string() }),
-  /** Of the campaign's evaluation. */
   sampling: samplingSchema.optional(),
   ...fittedRouterSchema.omit({ options: true }).shape,
   options: z.array(optionSchema).min(1),
-  /** Policies that it does not choose. */
   baselines: z.array(optionSchema).default([]),
 });
 export type ExportedRouter = z.infer<typeof exportedRouterSchema>;

@@ -25,9 +25,7 @@ export interface Listening {
 
 interface Served {
   app: { fetch: Parameters<typeof createAdaptorServer>[0]['fetch'] };
-  /** Refuses new requests. */
   drain?: () => void;
-  /** Cancels running requests. */
   stop?: () => void;
 }
 

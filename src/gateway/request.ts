@@ -5,6 +5,8 @@
 import type { Context as Call } from 'hono';
 import { z } from 'zod';
 import type { Context } from '../domain/environment';
+import { reasonOf } from '../domain/failures';
+import { describeIssue } from '../domain/issues';
 import { type JsonBounds, measureJson } from '../domain/json-size';
 import {
   type AssistantMessage,
@@ -143,7 +145,6 @@ const passed = {
   max_completion_tokens: optional(z.int().positive()),
   temperature: optional(z.number().min(0).max(2)),
   top_p: optional(z.number().gt(0).max(1)),
-  /** Fields of vLLM's own. */
   top_k: optional(z.int().min(-1)),
   min_p: optional(z.number().min(0).max(1)),
   repetition_penalty: optional(z.number().positive()),
@@ -195,25 +196,18 @@ export function parseRequest(text: string): ChatRequest {
   let body: unknown;
   try {
     body = JSON.parse(text);
-  } catch {
-    throw badRequest(`the body is no JSON: ${shown(text)}`);
+  } catch (error) {
+    throw badRequest(`the body is not JSON (${reasonOf(error)})`);
   }
   const parsed = requestSchema.safeParse(body);
-  if (!parsed.success) throw invalidField(parsed.error, body);
+  if (!parsed.success) {
+    const { field, problem } = describeIssue(parsed.error, body);
+    throw badRequest(`${field || 'body'}: ${problem}`, field || null);
+  }
   const half = findHalfCharacter(parsed.data)?.join('.');
   if (half !== undefined) throw badRequest(`${half} ${HALF_CHARACTER_PROBLEM}`, half);
   return parsed.data;
 }
-
-function invalidField({ issues }: z.ZodError, body: unknown): GatewayError {
-  const { path, message } = issues[0]!;
-  const value = path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | null | undefined)?.[key], body);
-  const param = path.join('.') || null;
-  const problem = value === undefined ? 'missing' : shown(JSON.stringify(value));
-  return badRequest(`${param ?? 'body'} is ${problem}: ${message}`, param);
-}
-
-const shown = (text: string): string => (text.length > 100 ? `${text.slice(0, 100)}...` : text);
 
 export const contextIn = ({ messages, tools }: Pick<ChatRequest, 'messages' | 'tools'>): Context => ({
   messages: messages.map(toMessage),
@@ -222,7 +216,6 @@ export const contextIn = ({ messages, tools }: Pick<ChatRequest, 'messages' | 't
 
 const toolsIn = ({ tools }: Pick<ChatRequest, 'tools'>): ToolSchema[] => (tools ?? []).map((tool) => tool.function);
 
-/** Returns what a router looks at. */
 export const openingIn = ({ messages, tools }: Pick<ChatRequest, 'messages' | 'tools'>): Context =>
   contextIn({ messages: openingOf(messages), tools });
 

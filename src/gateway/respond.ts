@@ -50,7 +50,6 @@ export function sendAnswer(c: Context, asked: Asked, answer: Answer): Response {
   });
 }
 
-/** Sends an answer part by part. */
 export function openStream(outgoing: ServerResponse, headers: Record<string, string>, asked: Asked) {
   const chunks = createChunks(asked);
   let begun = false;

@@ -17,7 +17,6 @@ import type { Report } from '../report/model';
 import { type FittedRouter, fittedRouterSchema, type RouterKind } from '../routing/router';
 
 export interface Served {
-  /** Of the campaign. */
   name: string;
   /** Which campaign's router it is, for people and for `system_fingerprint`. */
   version: string;
@@ -47,9 +46,7 @@ export async function servedBy(o: {
   store: ArtifactStore;
   name: string;
   router: ArtifactRef;
-  /** The kinds of routers that can be served. */
   routers: readonly RouterKind[];
-  /** Which the router does not choose. */
   baselines?: FittedRouter['options'];
   sampling?: Sampling | undefined;
 }): Promise<Served> {
@@ -70,7 +67,6 @@ export async function servedBy(o: {
 export interface Recorded {
   policyServer?: Campaign['policyServer'];
   baselines: FittedRouter['options'];
-  /** Of its evaluation. */
   sampling?: Sampling;
 }
 

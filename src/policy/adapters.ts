@@ -99,9 +99,6 @@ export function createAdapters(o: { server: PolicyServer; store: ArtifactStore; 
   }
 
   return {
-    /** Makes the server able to serve the policy, once for all concurrent callers. Returns the model's name. */
-    ensurePolicy: (policy: FixedPolicy): Promise<string> => use(policy).name,
-
     async unload(policy: FixedPolicy): Promise<void> {
       const weights = weightsOf(policy);
       if (weights !== undefined) await drop(weights);

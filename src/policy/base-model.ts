@@ -20,7 +20,6 @@ const loraModulesSchema = z.object({
 
 interface Question {
   python: string;
-  /** The base model's folder. */
   model: string;
   signal?: AbortSignal;
 }
@@ -52,7 +51,6 @@ export async function baseModelId(
 export const servedBase = (model: string, { policyServer }: Pick<Campaign, 'policyServer'>): string =>
   policyServer.kind === 'vllm' ? `${model}, ${policyServer.contextTokens} tokens` : model;
 
-/** Returns the model's id in a base. */
 export const modelOf = (base: string): string => base.replace(/, \d+ tokens$/, '');
 
 /** Returns the hash in a model's id, which is the same for two folders of one model. */
@@ -73,7 +71,6 @@ export async function keepFingerprint(o: Question & { store: ArtifactStore; id: 
   await keptJson(store, provenance, () => ask({ command: 'fingerprint', answer: fingerprintSchema, of }));
 }
 
-/** Returns the fingerprint of the model with this id, if the store has one. */
 export async function readFingerprint(store: ArtifactStore, model: string): Promise<Fingerprint | undefined> {
   const ref = await store.find(fingerprintKey(model));
   return ref && readJson(store, ref, fingerprintSchema);

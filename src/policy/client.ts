@@ -12,21 +12,7 @@ import { openPolicyServer, type PolicyServerOptions } from './server';
 import { createTurns } from './turns';
 import { likeliestBody, type LikelyToken, ONE_TOKEN, parseLikeliest, type Turn, type TurnRequest } from './wire';
 
-export interface PolicyClient {
-  /** Loads the policy's adapters. Returns the name of the model that serves it. */
-  ensurePolicy(policy: FixedPolicy): Promise<string>;
-  /** Samples the policy's next message. Throws an OutsideFailure. */
-  sample(request: TurnRequest): Promise<Turn>;
-  /** Returns the server's answer to a chat completion, for which it sets `model`. Throws an OutsideFailure. */
-  complete(request: CompletionRequest): Promise<unknown>;
-  /** Returns the likeliest first tokens of the policy's next message, at most 20 in descending order. Throws an OutsideFailure. */
-  likeliest(request: { policy: FixedPolicy; messages: Message[]; signal: AbortSignal }): Promise<LikelyToken[]>;
-  /** Unloads the policy's adapters; failures are ignored. */
-  unload(policy: FixedPolicy): Promise<void>;
-  /** Returns whether the server answers. */
-  reachable(): Promise<boolean>;
-  close(): void;
-}
+export type PolicyClient = ReturnType<typeof createPolicyClient>;
 
 interface CompletionRequest extends Pick<TurnRequest, 'policy' | 'signal'> {
   body: object;
@@ -40,7 +26,7 @@ interface PolicyClientOptions extends PolicyServerOptions, Omit<ProbedServer, 'u
 }
 
 /** Returns a client that checks, before and after each answer, that the server serves the policy's base. */
-export function createPolicyClient(o: PolicyClientOptions): PolicyClient {
+export function createPolicyClient(o: PolicyClientOptions) {
   const { store, merge, maxLoadedAdapters: capacity, url, baseId, fingerprint } = o;
   if (url.includes(',')) throw new Error(`POLICY_SERVER_URL has a comma; it must be ${ONE_SERVER}`);
   const server = openPolicyServer(o);
@@ -62,17 +48,20 @@ export function createPolicyClient(o: PolicyClientOptions): PolicyClient {
   }
 
   return {
-    async ensurePolicy(policy) {
-      await probe(policy.base);
-      return adapters.ensurePolicy(policy);
-    },
-    sample: ({ policy, signal, ...asked }) => answered(policy, (model) => turn({ model, ...asked }, signal)),
-    complete: ({ policy, body, signal, onEvent }) =>
+    /** Samples the policy's next message. Throws an OutsideFailure. */
+    sample: ({ policy, signal, ...asked }: TurnRequest): Promise<Turn> =>
+      answered(policy, (model) => turn({ model, ...asked }, signal)),
+    /** Returns the server's answer to a chat completion, for which it sets `model`. Throws an OutsideFailure. */
+    complete: ({ policy, body, signal, onEvent }: CompletionRequest): Promise<unknown> =>
       answered(policy, (model) =>
         onEvent ? server.stream({ ...body, model }, { signal, onEvent }) : server.complete({ ...body, model }, signal),
       ),
-    likeliest: ({ policy, messages, signal }) =>
-      answered(policy, async (model) => parseLikeliest(await server.complete(likeliestBody(model, messages), signal))),
+    /** Returns the likeliest first tokens of the policy's next message, at most 20 in descending order. Throws an OutsideFailure. */
+    likeliest: (o: { policy: FixedPolicy; messages: Message[]; signal: AbortSignal }): Promise<LikelyToken[]> =>
+      answered(o.policy, async (model) =>
+        parseLikeliest(await server.complete(likeliestBody(model, o.messages), o.signal)),
+      ),
+    /** Failures are ignored. */
     unload: adapters.unload,
     reachable: server.reachable,
     close: server.close,
@@ -82,11 +71,10 @@ export function createPolicyClient(o: PolicyClientOptions): PolicyClient {
 /** Loads an adapter that changes nothing from the store, samples a token from it and unloads it. Throws AdapterRefused. */
 export async function tryAdapter(o: {
   store: ArtifactStore;
-  client: Pick<PolicyClient, 'ensurePolicy' | 'sample' | 'unload'>;
+  client: Pick<PolicyClient, 'sample' | 'unload'>;
   python: string;
   /** The base of the campaign's policies. */
   base: string;
-  /** The base model's folder. */
   model: string;
   targetModules: readonly string[];
   rank: number;
@@ -98,7 +86,6 @@ export async function tryAdapter(o: {
   const policy = { base, adapters: [{ ref, weight: 1 }] };
   const messages = [{ role: 'user' as const, content: 'hello' }];
   try {
-    await client.ensurePolicy(policy);
     await client.sample({
       policy,
       messages,

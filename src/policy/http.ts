@@ -33,16 +33,8 @@ interface Request {
   signal?: AbortSignal | undefined;
 }
 
-export interface HttpServer {
-  /** Returns the text of an answer with a 2xx status. Throws ApiError, or the reason of the abort. */
-  text(request: Request): Promise<string>;
-  json(request: Request): Promise<unknown>;
-  /** Calls `onEvent` for each event of a stream and returns undefined; returns the value of an answer that is no stream. */
-  stream(request: Request, onEvent: (event: unknown) => void): Promise<unknown>;
-}
-
 /** Paths of requests follow that of `url`. */
-export function openHttpServer(o: { url: string; key?: string | undefined; dispatcher: Dispatcher }): HttpServer {
+export function openHttpServer(o: { url: string; key?: string | undefined; dispatcher: Dispatcher }) {
   const { key, dispatcher } = o;
   const { origin, pathname } = new URL(o.url);
   const prefix = pathname.replace(/\/+$/, '');
@@ -83,13 +75,11 @@ export function openHttpServer(o: { url: string; key?: string | undefined; dispa
 
   /** Some servers answer with 200 and put the error into the body. */
   function parse(text: string): unknown {
-    const malformed = (problem: string) => new ApiError(shown(problem), { status: 200, body: text });
     let value: unknown;
     try {
       value = JSON.parse(text);
     } catch (error) {
-      if (text.trim() === '') throw malformed('the answer is empty');
-      throw malformed(`the answer is no JSON (${reasonOf(error)}): ${text}`);
+      throw new ApiError(shown(`the answer is no JSON (${reasonOf(error)}): ${text}`), { status: 200, body: text });
     }
     const told = (value as { error?: { code?: unknown } } | null)?.error;
     if (told) throw refusal(statusIn(told.code), text);
@@ -100,9 +90,11 @@ export function openHttpServer(o: { url: string; key?: string | undefined; dispa
     exchange(request.signal, async () => (await send(request)).body.text());
 
   return {
+    /** Returns the text of an answer with a 2xx status. Throws ApiError, or the reason of the abort. */
     text,
-    json: async (request) => parse(await text(request)),
-    async stream(request, onEvent) {
+    json: async (request: Request): Promise<unknown> => parse(await text(request)),
+    /** Calls `onEvent` for each event of a stream and returns undefined; returns the value of an answer that is no stream. */
+    async stream(request: Request, onEvent: (event: unknown) => void): Promise<unknown> {
       const { signal } = request;
       const { headers: from, body } = await exchange(signal, () => send(request));
       if (!/event-stream/i.test(String(from['content-type']))) return parse(await exchange(signal, () => body.text()));

@@ -30,7 +30,6 @@ export function plainAdapter([first, ...others]: readonly Part[]): ArtifactRef |
   return others.length === 0 && first?.weight === 1 ? first.ref : undefined;
 }
 
-/** Returns the key of the merged adapter. */
 const mergeKey = (parts: readonly Part[]): string =>
   `merge/${digest({ version: MERGE_VERSION, adapters: contentOf(parts) })}`;
 
@@ -44,27 +43,17 @@ export type Merge = (adapters: readonly Part[]) => Promise<ArtifactRef>;
 
 /** `python`: the interpreter of the trainer's virtual environment. */
 export function createMerger({ store, python }: { store: ArtifactStore; python: string }): Merge {
-  const running = new Map<string, Promise<ArtifactRef>>();
   // Each merge is a Python process with torch, and a router may need many at once.
   const inTurn = createLimit(1);
-
-  const merge = (key: string, parts: Part[]): Promise<ArtifactRef> =>
-    keptFolder(store, { key, producer: 'merge', inputs: parts.map(({ ref }) => ref) }, (folder) =>
-      inTurn(async () => {
-        const adapters = await Promise.all(
-          parts.map(async ({ ref, weight }) => ({ path: await store.folder(ref), weight })),
-        );
-        const question = { adapters, output_dir: folder };
-        await askPython({ command: 'merge', question, answer: z.unknown(), program: { python } });
-      }),
-    );
-
-  return (adapters) => {
+  return async (adapters) => {
     const parts = partsOf(adapters);
-    const key = mergeKey(parts);
-    // A caller's signal does not abort it, because other callers may wait for the same merge.
-    const run = running.get(key) ?? merge(key, parts).finally(() => running.delete(key));
-    running.set(key, run);
-    return run;
+    const about = { key: mergeKey(parts), producer: 'merge', inputs: parts.map(({ ref }) => ref) };
+    const write = async (folder: string): Promise<void> => {
+      const from = await Promise.all(parts.map(async ({ ref, weight }) => ({ path: await store.folder(ref), weight })));
+      const question = { adapters: from, output_dir: folder };
+      await askPython({ command: 'merge', question, answer: z.unknown(), program: { python } });
+    };
+    // Other callers of the same merge find it when their turn comes.
+    return (await store.find(about.key)) ?? inTurn(() => keptFolder(store, about, write));
   };
 }

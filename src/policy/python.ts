@@ -39,7 +39,6 @@ export interface Program {
   signal?: AbortSignal;
   /** Variables beside this process's own. */
   env?: NodeJS.ProcessEnv;
-  /** Variables that it reads from a pipe. */
   keys?: NodeJS.ProcessEnv;
   /** Called for each line `{"done": 1, "total": 5}` on stdout. */
   onProgress?: (done: number, total: number) => void;
@@ -50,7 +49,6 @@ export interface Program {
 interface End {
   code: number | null;
   killedBy: NodeJS.Signals | null;
-  /** The last lines of stderr. */
   said: string;
 }
 

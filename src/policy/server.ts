@@ -15,7 +15,6 @@ export interface PolicyServerOptions {
   concurrency: number;
   /** The deadline of one completion, from sending to the last byte. */
   requestTimeoutMs?: number;
-  /** Sent as a bearer token. */
   apiKey?: string;
 }
 
@@ -74,7 +73,6 @@ export function openPolicyServer(options: PolicyServerOptions) {
   let streams = true;
 
   return {
-    /** Returns the body of a chat completion, unchecked. */
     complete,
     /** Calls `onEvent` with each event of a streamed completion. Returns the whole answer of a server that does not stream. Unchecked. */
     async stream(
@@ -102,7 +100,6 @@ export function openPolicyServer(options: PolicyServerOptions) {
         if (status === 403 || status === 405 || (status === 404 && !body.includes('"error"'))) return undefined;
         throw error;
       }),
-    /** Samples after token ids; unchecked. */
     generate: (body: object, signal?: AbortSignal) => post('/inference/v1/generate', body, requestTimeoutMs, signal),
     /** Returns the chat completion of sampled ids, unchecked. */
     derender: (body: object, signal?: AbortSignal) => post(`${CHAT}/derender`, body, requestTimeoutMs, signal),
@@ -144,7 +141,6 @@ export function openPolicyServer(options: PolicyServerOptions) {
     unloadAdapter: (name: string) => manage(UNLOAD, { lora_name: name }),
     /** Returns how many connections and requests have failed: after each, another server may have taken its place. */
     losses: () => losses,
-    /** Throws if the server is not healthy. */
     health,
     reachable,
     close: () => void pool.destroy(),

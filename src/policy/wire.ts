@@ -64,7 +64,6 @@ export const toWireTools = (tools: readonly ToolSchema[]) =>
  */
 export const AS_IT_IS = { top_k: -1, min_p: 0, repetition_penalty: 1, presence_penalty: 0, frequency_penalty: 0 };
 
-/** Returns the body of a chat completion. */
 export function completionBody(turn: Omit<TurnRequest, 'policy' | 'signal' | 'before'> & { model: string }) {
   const { model, messages, tools, sampling, seed } = turn;
   return {
@@ -308,6 +307,5 @@ const likeliestSchema = z.object({
   choices: z.tuple([z.object({ logprobs: z.object({ content: z.tuple([alternativesSchema]).rest(z.unknown()) }) })]),
 });
 
-/** Returns the likeliest first tokens of an answer. */
 export const parseLikeliest = (body: unknown): LikelyToken[] =>
   parseAnswer(likeliestSchema, body, 'top_logprobs').choices[0].logprobs.content[0].top_logprobs;

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { forEachBounded } from '../domain/concurrency';
-import { type FailureType, isFailure, OutsideFailure, rolloutDelayMs } from '../domain/failures';
+import { type FailureType, isFailure, OutsideFailure } from '../domain/failures';
 import { type BrokenRollout, type Rollout, type ScoredRollout, tooManyBroken, tooManyFailure } from '../domain/rollout';
 import { count } from '../metrics';
 import type { PolicyClient } from '../policy/client';
@@ -23,14 +23,8 @@ interface MakeMissing {
   onPlayed: (scored: ReadonlyMap<string, ScoredRollout>) => void;
 }
 
-/** Returns the rollouts that stayed broken. */
-export async function makeMissing({
-  options,
-  plan,
-  chunks,
-  held,
-  onPlayed,
-}: MakeMissing): Promise<Map<string, BrokenRollout>> {
+export async function makeMissing(o: MakeMissing): Promise<Map<string, BrokenRollout>> {
+  const { options, plan, chunks, held, onPlayed } = o;
   const { concurrency, onProgress, purpose, title, maxBrokenShare: share = 1 } = options;
   const total = plan.rollouts.length;
   const before = held.size;
@@ -121,6 +115,8 @@ const OF_THE_BATCH: readonly FailureType[] = [
   'BudgetSpent',
 ];
 
+const RETRY_MS = 250;
+
 /** Plays one rollout, and begins again after failures that may pass. Throws failures that would break all the other rollouts too. */
 async function attempt(planned: PlannedRollout, options: AttemptOptions): Promise<Rollout> {
   const { maxAttempts, client, signal } = options;
@@ -138,7 +134,7 @@ async function attempt(planned: PlannedRollout, options: AttemptOptions): Promis
         const { key, task, attempt } = planned;
         return { status: 'broken', key, task, attempt, error: { type, message } };
       }
-      await sleep(rolloutDelayMs(attempts), undefined, { signal });
+      await sleep(RETRY_MS * attempts, undefined, { signal });
     }
   }
 }

@@ -14,22 +14,19 @@ import type { Policy, Rollout, ScoredRollout, Sampling } from '../domain/rollout
 import { keepOutcomes, readOutcomes, readRecords, readRollouts, ROLLOUTS_MEDIA_TYPE } from './read';
 import type { EnvironmentDescription } from '../domain/environment';
 import { contentOf, partsOf } from '../policy/merge';
+import type { RollOutOptions } from './engine';
 import type { Shown } from './shown';
 
 /** Changes whenever the engine would make another record from the same inputs. */
 const ENGINE_FORMAT = 4;
 
-interface BatchInputs {
-  /** Part of no key. */
-  campaign: string;
+interface BatchInputs extends Pick<
+  RollOutOptions,
+  'tasks' | 'attempts' | 'campaign' | 'policy' | 'sampling' | 'seed' | 'maxSteps' | 'step'
+> {
   /** A synthesized environment's version is its module's sha256. */
   environment: Pick<EnvironmentDescription, 'name' | 'version' | 'plugin'>;
-  policy: Policy;
-  sampling: Sampling;
-  seed: number;
-  maxSteps?: number;
-  /** The step of a training: a task that is drawn again is played again, even if no step since has changed the policy. */
-  step?: number;
+  shown: Shown;
 }
 
 export interface PlannedRollout {
@@ -53,13 +50,8 @@ export interface BatchPlan {
   rollouts: PlannedRollout[];
 }
 
-export function planBatch({
-  tasks,
-  attempts,
-  shown,
-  ...inputs
-}: BatchInputs & { tasks: string[]; attempts: number; shown: Shown }): BatchPlan {
-  const { campaign, environment, policy, sampling, seed, maxSteps, step } = inputs;
+export function planBatch(o: BatchInputs): BatchPlan {
+  const { tasks, attempts, shown, campaign, environment, policy, sampling, seed, maxSteps, step } = o;
   const played = digest({
     format: ENGINE_FORMAT,
     environment: [environment.name, environment.version],
@@ -93,10 +85,8 @@ function policyKey(policy: Policy): object {
   return { base, adapters: contentOf(partsOf(adapters)), prompt };
 }
 
-/** The sampling seed of one turn of a rollout. */
 export const turnSeed = ({ key, turn }: { key: string; turn: number }): number => seedOf(`${key}/${turn}`);
 
-/** The seed of a router's choice for a rollout. */
 export const choiceSeed = (key: string): number => seedOf(`${key}/choice`);
 
 export interface StoredBatch {
@@ -178,9 +168,7 @@ async function readIndex({ files }: ArtifactStore, plan: BatchPlan): Promise<Art
 const refText = jsonText.pipe(artifactRefSchema);
 
 interface Taken {
-  /** Keyed by the rollout's key. */
   rollouts: Map<string, ScoredRollout>;
-  /** The batches that they are from. */
   from: ArtifactRef[];
 }
 

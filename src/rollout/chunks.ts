@@ -27,7 +27,6 @@ export class Chunks {
     this.sequence = new Sequence(store.files, path);
   }
 
-  /** Reads what is durable by now, by key. */
   async read(): Promise<ReadonlyMap<string, ScoredRollout>> {
     for (const text of await this.sequence.read()) await this.addChunk(text);
     return this.durable;
@@ -45,7 +44,6 @@ export class Chunks {
     return this.durable.get(rollout.key)!;
   }
 
-  /** Waits until nothing is being written. */
   async close(): Promise<void> {
     await this.lastWrite.catch(() => undefined); // a failed write has rejected its appends
   }

@@ -5,34 +5,23 @@
 import type { ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { createTurns } from '../domain/concurrency';
-import type { Environment } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
 import type { ToolSchema } from '../domain/messages';
 import { summarise } from '../domain/outcomes';
-import type { Policy, Purpose, Rollout, RolloutSummary, Sampling, ScoredRollout } from '../domain/rollout';
+import type { Purpose, Rollout, RolloutSummary, ScoredRollout } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
 import { Chunks } from './chunks';
 import { findBatch, storeBatch, type StoredBatch, storeTools, takeStored, type BatchPlan, planBatch } from './batch';
 import { makeMissing } from './attempts';
-import type { Resolve } from './resolve';
+import type { PlayOptions } from './play';
 import { lookAt } from './shown';
 
-export interface RollOutOptions {
-  /** Stays open. */
-  environment: Environment;
-  policy: Policy;
-  /** Needed for a routed policy. */
-  resolve?: Resolve;
+export interface RollOutOptions extends Omit<PlayOptions, 'client' | 'onTurn' | 'signal'> {
   tasks: string[];
   /** Attempts at each task: the group size. */
   attempts: number;
-  sampling: Sampling;
-  seed: number;
-  /** A lower limit than the environment's own. */
-  maxSteps?: number;
   /** The step of a training that the batch is for, where every step plays its own rollouts. */
   step?: number;
-  /** Rollouts at once. */
   concurrency: number;
   /** The campaign that the batch belongs to; no part of its key. */
   campaign: string;
@@ -89,7 +78,7 @@ const inTurn = createTurns();
 /** Makes a batch of rollouts, or finds it. Throws an OutsideFailure if the batch stops. */
 export async function rollOut(options: RollOutOptions): Promise<RolloutBatch> {
   const started = performance.now();
-  checkOptions(options);
+  checkTasks(options);
   const { environment, purpose, title, store, step, signal } = options;
   const described = await environment.describe();
   const plan = planBatch({ ...options, environment: described, shown: await lookAt(options) });
@@ -102,14 +91,11 @@ export async function rollOut(options: RollOutOptions): Promise<RolloutBatch> {
   return { summary: { ref, purpose, title, ...summarise(outcomes), ...taken, seconds }, outcomes, records, reused };
 }
 
-function checkOptions({ tasks, attempts, concurrency, maxAttempts }: RollOutOptions): void {
+function checkTasks({ tasks }: RollOutOptions): void {
   const problem = (text: string) => new OutsideFailure('BadInput', `rollouts: ${text}`);
   if (tasks.length === 0) throw problem('tasks is empty; name at least one task');
   const twice = tasks.find((task, n) => tasks.indexOf(task) !== n);
   if (twice !== undefined) throw problem(`tasks holds ${twice} twice; name it once and raise attempts`);
-  for (const [name, value] of Object.entries({ attempts, concurrency, maxAttempts })) {
-    if (!Number.isInteger(value) || value < 1) throw problem(`${name} is ${value}; give a whole number of 1 or more`);
-  }
 }
 
 async function findWhole(store: ArtifactStore, plan: BatchPlan): Promise<Made | undefined> {

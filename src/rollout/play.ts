@@ -17,14 +17,12 @@ export interface PlayOptions {
   environment: Environment;
   client: Pick<PolicyClient, 'sample'>;
   policy: Policy;
-  /** Needed for a routed policy. */
   resolve?: Resolve;
   sampling: Sampling;
   /** The environment's seed, which all attempts at a task share. */
   seed: number;
   /** A lower limit than the environment's own. */
   maxSteps?: number;
-  /** Called after every finished turn. */
   onTurn?: () => void;
   signal: AbortSignal;
 }

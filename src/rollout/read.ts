@@ -2,6 +2,7 @@
  * Reads stored batches: the outcomes of rollouts, or complete rollouts for training and for readers of conversations. Large batches do not block the
  * event loop.
  */
+import { z } from 'zod';
 import type { ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { breathing } from '../domain/concurrency';
@@ -27,11 +28,8 @@ export async function* readRollouts({ store, ref }: StoredRollouts): AsyncGenera
     const lineBreak = body.indexOf(10, start);
     const end = lineBreak < 0 ? body.length : lineBreak;
     const parsed = lineSchema.safeParse(body.toString('utf8', start, end));
-    if (!parsed.success) {
-      const [issue] = parsed.error.issues;
-      const problem = [issue?.path.join('.'), issue?.message].filter(Boolean).join(': ');
-      throw new Error(`${ref.uri}, line ${line}: ${problem}; it is not a batch of rollouts`);
-    }
+    if (!parsed.success)
+      throw new Error(`${ref.uri}, line ${line}: ${z.prettifyError(parsed.error)}; it is not a batch of rollouts`);
     yield parsed.data;
     await breathe(end - start);
     start = end + 1;
@@ -84,6 +82,5 @@ async function storedOutcomes({ store, ref }: StoredRollouts): Promise<Outcome[]
   }
 }
 
-/** Returns the means of a batch by task. */
 export const readTaskMeans = async (store: ArtifactStore, ref: ArtifactRef): Promise<TaskMeans> =>
   taskMeans(await readOutcomes({ store, ref }), ref);

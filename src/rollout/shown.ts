@@ -3,13 +3,12 @@
  * shows something else has other keys, even with the same `version`. A field that differs between two looks at the same task is in no key.
  */
 import { digest } from '../store/hash';
-import { forEachBounded } from '../domain/concurrency';
+import { createLimit } from '../domain/concurrency';
 import type { Environment } from '../domain/environment';
 
 /** A digest for each task; undefined for a task that could not be opened, of which no stored rollout is known. */
 export type Shown = ReadonlyMap<string, string | undefined>;
 
-/** Digests by field. */
 type Look = Record<string, string>;
 const lookOf = (shown: object): Look =>
   Object.fromEntries(
@@ -22,7 +21,6 @@ const differing = (one: Look, other: Look): string[] =>
 const without = (look: Look, fields: ReadonlySet<string>): Look =>
   Object.fromEntries(Object.entries(look).filter(([field]) => !fields.has(field)));
 
-/** The looks of one campaign at an environment. */
 interface Seen {
   itself: string;
   /** Fields of tasks that differ between two looks. */
@@ -40,7 +38,6 @@ interface Looking {
   seed: number;
   /** Looks are shared within a campaign only, because a program may have changed since another one looked. */
   campaign?: string | undefined;
-  /** Tasks that are open at once. */
   concurrency?: number | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -77,12 +74,9 @@ export async function lookAt(o: Looking): Promise<Shown> {
     return found;
   }
 
-  async function each<Result>(some: readonly string[], work: (task: string) => Promise<Result>): Promise<Result[]> {
-    const results = new Map<string, Result>();
-    const keep = async (task: string) => void results.set(task, await work(task));
-    await forEachBounded({ items: [...some], concurrency, ...(signal && { signal }), work: keep });
-    return some.map((task) => results.get(task)!);
-  }
+  const limit = createLimit(concurrency);
+  const each = <Result>(some: readonly string[], work: (task: string) => Promise<Result>): Promise<Result[]> =>
+    Promise.all(some.map((task) => limit(() => work(task))));
 
   // Opens the first, the middle and the last task twice, to see which fields vary.
   const sample = [...new Set([0, 0.5, 1].map((at) => tasks[Math.floor(at * (tasks.length - 1))]!))];

@@ -75,13 +75,8 @@ const conversation = ({ messages, reward, stopReason, reference }: ScoredRollout
 };
 
 /** Writes batch.jsonl through a file in the folder `aside`, so that it is complete once it has its name. */
-export async function writeTrainingBatch({
-  file,
-  aside,
-  ...options
-}: TrainingBatchOptions & { file: string; aside: string }): Promise<void> {
-  await replaceFile({ path: file, body: lines(options), aside });
-}
+export const writeTrainingBatch = (o: TrainingBatchOptions & { file: string; aside: string }): Promise<void> =>
+  replaceFile({ path: o.file, body: lines(o), aside: o.aside });
 
 function* lines(options: TrainingBatchOptions): Generator<string> {
   for (const rollout of trainingBatch(options)) yield `${JSON.stringify(rollout)}\n`;

@@ -7,7 +7,7 @@
 import { z } from 'zod';
 import { defineKind } from '../domain/kinds';
 import { createLimit } from '../domain/concurrency';
-import { countsOf } from '../domain/statistics';
+import { countsOf, mean } from '../domain/statistics';
 import type { Message } from '../domain/messages';
 import { policyNames } from '../domain/policies';
 import type { LikelyToken } from '../policy/wire';
@@ -84,7 +84,7 @@ async function askOfAllTasks(
     return needed?.every((name) => names.includes(name)) ? [{ text, needed }] : [];
   });
   const similar = similarWords(examples.map(({ text }) => text));
-  const likeliest = askBase({ context, options: input.options, signal });
+  const likeliest = askBase(context, input.options, signal);
   const limit = createLimit(CONCURRENT_QUESTIONS);
   let done = 0;
   const ask = (text: string, neighbours: number) =>
@@ -97,10 +97,7 @@ async function askOfAllTasks(
   const logprobs = await Promise.all(
     tasks.map(({ text }) => Promise.all(NEIGHBOURS.map((neighbours) => ask(text, neighbours)))),
   );
-  return {
-    labels: { names, neighbours: NEIGHBOURS, logprobs },
-    retrieval: { definitions, examples },
-  };
+  return { labels: { names, neighbours: NEIGHBOURS, logprobs }, retrieval: { definitions, examples } };
 }
 
 function createChoose(fitted: FittedRouter, context: RouterContext): Choose {
@@ -109,7 +106,7 @@ function createChoose(fitted: FittedRouter, context: RouterContext): Choose {
   const { names, definitions, examples, neighbours } = model;
   const similar = similarWords(examples.map(({ text }) => text));
   return async (text, signal) => {
-    const likeliest = askBase({ context, options: fitted.options, signal });
+    const likeliest = askBase(context, fitted.options, signal);
     const logprobs = await labelLogprobs({ text, names, definitions, examples, neighbours, similar, likeliest });
     return chooseByLabels(model, logprobs);
   };
@@ -117,18 +114,10 @@ function createChoose(fitted: FittedRouter, context: RouterContext): Choose {
 
 type AskBase = (messages: Message[]) => Promise<LikelyToken[]>;
 
-function askBase({
-  context,
-  options,
-  signal,
-}: {
-  context: RouterContext;
-  options: FittedRouter['options'];
-  signal: AbortSignal;
-}): AskBase {
+function askBase({ client }: RouterContext, options: FittedRouter['options'], signal: AbortSignal): AskBase {
   const policy = options.find(({ name }) => name === base)?.policy;
   if (!policy) throw new Error(`router options must include "${base}", the base model`);
-  return (messages) => context.client.likeliest({ policy, messages, signal });
+  return (messages) => client.likeliest({ policy, messages, signal });
 }
 
 interface Question {
@@ -210,10 +199,7 @@ function isSumOf(option: string, parts: readonly string[]): boolean {
 
 /** Returns the parts of the first, and so smallest, option that solved the task in most trials; undefined if none did. */
 export function neededParts(options: readonly string[], outcomes: Readonly<Record<string, number[]>>) {
-  const solved = options.find((option) => {
-    const trials = outcomes[option] ?? [];
-    return trials.reduce((sum, success) => sum + success, 0) / trials.length > 0.5;
-  });
+  const solved = options.find((option) => outcomes[option]?.length && mean(outcomes[option]) > 0.5);
   return solved?.split('+');
 }
 

@@ -75,7 +75,6 @@ export const learned: RouterKind = defineKind({
   },
 });
 
-/** Predicts each option's success, which may lie outside 0 and 1. */
 function predictions({ words, options }: Ridge, text: string): Map<string, number> {
   const indices = wordIndices(words, text);
   const predicted = new Map<string, number>();

@@ -4,7 +4,6 @@ import { agentView, type Message } from '../domain/messages';
 import { askPython } from '../policy/python';
 import { firstUserMessage, fitSchema, type Fit, type FitInput, type RouterContext } from './router';
 
-/** Returns the text that conversations are routed by, as the agent sees it. */
 export const textOf = (messages: readonly Message[]): string => firstUserMessage(agentView(messages));
 
 export const foldsField = z.number().int().min(2).default(5).describe('Folds of the cross-validation.');

@@ -12,7 +12,6 @@ import type { PolicyClient } from '../policy/client';
 const crossValidatedSchema = z.object({ mean: z.number(), standardError: z.number(), n: z.number().int() });
 export type CrossValidated = z.infer<typeof crossValidatedSchema>;
 
-/** The result of fitting. */
 export const fitSchema = z.object({
   /** The option that gets every conversation, set if routing did not beat the best single option in cross-validation. */
   constant: z.string().optional(),
@@ -27,7 +26,6 @@ export const fitSchema = z.object({
     bestSingle: crossValidatedSchema.extend({ option: z.string() }),
     unionCeiling: crossValidatedSchema,
   }),
-  /** JSON of the kind's own. */
   parameters: z.unknown(),
 });
 export type Fit = z.infer<typeof fitSchema>;

@@ -21,7 +21,6 @@ export function scriptedPolicy(
   const client: ScriptedPolicy = {
     turns: 0,
     unload: () => Promise.resolve(),
-    ensurePolicy: async () => 'scripted',
     async sample(request) {
       client.turns++;
       const message = await answer(request);

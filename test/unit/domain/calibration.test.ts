@@ -121,11 +121,8 @@ describe('calibrate', () => {
     });
   });
 
-  it.each([
-    [[], /no groups/],
-    [[[1], []], /group 1 is empty/],
-  ])('refuses rewards that are none: %j', (rewards, problem) => {
-    expect(() => calibrate(rewards)).toThrow(problem);
+  it.each([[[]], [[[1], []]]])('refuses rewards that are none: %j', (rewards) => {
+    expect(() => calibrate(rewards)).toThrow('no values');
   });
 
   it('keeps its schema, does not depend on the order, and accepts exactly without reasons', () => {

@@ -48,6 +48,12 @@ function connect(options: Partial<Parameters<typeof createPolicyClient>[0]> = {}
   return opened;
 }
 
+/** Asks the policy; returns the name of the model that the server is asked for. */
+async function modelFor(from: PolicyClient, policy: FixedPolicy): Promise<unknown> {
+  await ask(from, policy);
+  return server.requests.at(-1)!.body['model'];
+}
+
 const base: FixedPolicy = { base: BASE, adapters: [] };
 const mixOf = (...adapters: Part[]): FixedPolicy => ({ ...base, adapters });
 /** Of a policy of one adapter. */
@@ -213,9 +219,9 @@ describe('an adapter', () => {
   test('that was loaded from a folder that is gone is loaded from its own: vLLM would end where it reads it again', async () => {
     const policy = mixOf(await adapter('x'));
     server.adapters.set(nameOf(policy), join(root, 'of a home that was deleted'));
-    await client.ensurePolicy(policy);
+    await modelFor(client, policy);
     expect(server.adapters.get(nameOf(policy))).toBe(await store.folder(policy.adapters[0]!.ref));
-    await connect().ensurePolicy(policy);
+    await modelFor(connect(), policy);
     expect(loads()).toBe(1);
   });
 
@@ -262,13 +268,13 @@ describe('an adapter', () => {
   test('of a store in a bucket is asked for by name first, and its path is given where the server fetches nothing', async () => {
     const [x, y, z] = (await adapters('x y z')).map((one) => mixOf(one)) as [FixedPolicy, FixedPolicy, FixedPolicy];
     const worker = connect({ store: { ...store, isBucket: true } });
-    await worker.ensurePolicy(x);
+    await modelFor(worker, x);
     expect(server.adapters.get(nameOf(x))).toBe(await store.folder(x.adapters[0]!.ref));
     server.fetches = true;
-    await worker.ensurePolicy(y);
+    await modelFor(worker, y);
     expect(server.adapters.get(nameOf(y))).toBe('fetched');
     server.complete = refuse(400, { message: `LoRA adapter '${nameOf(z)}' was found but could not be loaded.` });
-    await expect(worker.ensurePolicy(z)).rejects.toMatchObject(failure('AdapterRefused', '--max-lora-rank'));
+    await expect(modelFor(worker, z)).rejects.toMatchObject(failure('AdapterRefused', '--max-lora-rank'));
   });
 
   describe('of more than fit', () => {
@@ -317,11 +323,11 @@ describe('a policy of several adapters', () => {
       { ...x, weight: 0.7 },
       { ...y, weight: -0.3 },
     ] as const;
-    const name = await client.ensurePolicy(mixOf(...parts));
+    const name = await modelFor(client, mixOf(...parts));
     expect(name).toBe(modelName((await adapter('merged-1')).ref));
     for (const same of [mixOf(parts[1], parts[0]), mixOf({ ...z, weight: 0 }, ...parts)]) {
       expect(weightsOf(same)).toBe(weightsOf(mixOf(...parts)));
-      expect(await client.ensurePolicy(same)).toBe(name);
+      expect(await modelFor(client, same)).toBe(name);
     }
     expect(merges).toEqual([[...parts].sort((a, b) => (a.ref.sha256 < b.ref.sha256 ? -1 : 1))]);
     expect([...server.adapters]).toEqual([[name, await store.folder((await adapter('merged-1')).ref)]]);
@@ -330,11 +336,11 @@ describe('a policy of several adapters', () => {
   });
 
   test('is served as what weighs: one adapter as it is, none as the base model', async () => {
-    expect(await client.ensurePolicy(mixOf({ ...y, weight: 0 }, x))).toBe(nameOf(mixOf(x)));
-    expect(await client.ensurePolicy(mixOf({ ...y, weight: 0 }))).toBe('base');
+    expect(await modelFor(client, mixOf({ ...y, weight: 0 }, x))).toBe(nameOf(mixOf(x)));
+    expect(await modelFor(client, mixOf({ ...y, weight: 0 }))).toBe('base');
     expect([...server.adapters.values()]).toEqual([await store.folder(x.ref)]);
     expect(merges).toEqual([]);
-    await client.ensurePolicy(mixOf({ ...x, weight: 0.5 }));
+    await modelFor(client, mixOf({ ...x, weight: 0.5 }));
     expect(merges).toEqual([[{ ...x, weight: 0.5 }]]);
   });
 });
@@ -354,7 +360,6 @@ describe('the base model', () => {
     const { signal } = new AbortController();
     await expect(ask()).rejects.toMatchObject(refusal);
     await expect(client.likeliest({ policy: base, messages: conversation, signal })).rejects.toMatchObject(refusal);
-    await expect(client.ensurePolicy(base)).rejects.toMatchObject(refusal);
     expect([asked('chat/completions'), asked('completions')]).toEqual([0, 0]);
     // A campaign of the base that it does serve is served.
     expect((await ask(client, { ...base, base: OTHER })).message.content).toBe('hello');
