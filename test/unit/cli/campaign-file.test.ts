@@ -224,7 +224,7 @@ training:
 selection: { rho: 1.5 }  #! selection.rho
 calibration:
   meanReward: [0.2]  #! calibration.meanReward
-policyServer: { kind: vllm, url: 'http://gpu:6000' }  #! policyServer.url
+policyServer: { kind: vllm, url: 'ftp://gpu:6000' }  #! policyServer.url
 router: { fold: 3 }  #! router.fold
 analyst: given  #! analyst
 synthesizer: { kind: generator }  #! synthesizer.kind
