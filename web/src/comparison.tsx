@@ -2,7 +2,8 @@
 import type { ComparedArm, ComparedPair, Comparison, Span } from '../../src/report/comparison';
 import { measuredText, shortPercent, TEST, testText, valueText, wholeNumber } from '../../src/report/format';
 import { Chart, type Mark } from './charts';
-import { type Column, Quiet, Section, Table } from './parts';
+import { type Column, Fold, Quiet, Section, Table } from './parts';
+import { roleNames, shortNames } from './policies';
 
 const rateText = (value: number): string => valueText({ value, unit: 'fraction' });
 
@@ -36,6 +37,24 @@ const spans = <Row,>(
 
 export function ComparisonPage({ comparison }: { comparison: Comparison }) {
   const { runs, target, baseModel, arms, differences, notes, configDifferences = [] } = comparison;
+  const short = shortNames(arms);
+  const merged = arms.filter(({ role }) => role === 'sum');
+  const table = (rows: readonly ComparedArm[]) => (
+    <Table
+      label="Policies on test tasks"
+      rows={rows}
+      columns={[
+        ['policy', ({ name }) => short(name)],
+        ['what', ({ name, role, kind }) => (role === 'adapter' ? name : (kind ?? roleNames[role]))],
+        ['runs', ({ byRun }) => byRun.length],
+        spans('success rate', 'fraction', ({ successRate }: ComparedArm) => successRate),
+        spans('against base', 'difference', ({ differenceToBase }: ComparedArm) => differenceToBase),
+        ['training rollouts', ({ trainingRollouts }) => trainingRollouts],
+        ['all rollouts', ({ allRollouts }) => allRollouts],
+        ['by run', ({ byRun }) => byRun.map((one) => rateText(one.successRate)).join(' ')],
+      ]}
+    />
+  );
   return (
     <>
       <p>
@@ -46,27 +65,18 @@ export function ComparisonPage({ comparison }: { comparison: Comparison }) {
           <li key={note}>{note}</li>
         ))}
       </ul>
-      <Table
-        title="Policies on test tasks"
-        rows={arms}
-        columns={[
-          ['policy', ({ name }) => name],
-          ['kind', ({ role, kind }) => kind ?? (role === 'sum' ? 'merged adapter' : role)],
-          ['runs', ({ byRun }) => byRun.length],
-          spans('success rate', 'fraction', ({ successRate }: ComparedArm) => successRate),
-          spans('against base', 'difference', ({ differenceToBase }: ComparedArm) => differenceToBase),
-          ['training rollouts', ({ trainingRollouts }) => trainingRollouts],
-          ['all rollouts', ({ allRollouts }) => allRollouts],
-          ['by run', ({ byRun }) => byRun.map((one) => rateText(one.successRate)).join(' ')],
-        ]}
-      >
+      <Section title="Policies on test tasks">
+        {table(arms.filter(({ role }) => role !== 'sum'))}
+        {merged.length > 0 && (
+          <Fold summary={`${merged.length} merged adapter${merged.length === 1 ? '' : 's'}`}>{table(merged)}</Fold>
+        )}
         <Quiet>Rollouts are means over the runs.</Quiet>
-      </Table>
+      </Section>
       <Table
         title="Paired differences"
         rows={differences}
         columns={[
-          ['policies', ({ arm, against }) => `${arm} minus ${against}`],
+          ['policies', ({ arm, against }) => `${short(arm)} minus ${short(against)}`],
           spans('difference', 'difference', ({ difference, standing }: ComparedPair) =>
             standing === 'same_policy' ? undefined : difference,
           ),
@@ -110,10 +120,10 @@ export function ComparisonPage({ comparison }: { comparison: Comparison }) {
   );
 }
 
-/** A line of held-out checkpoints for each policy, and its test tasks. Merged adapters are in the table only. */
+/** A line of held-out checkpoints for each policy that can be shipped, and its test tasks. Adapters are in the table only. */
 function ComparisonChart({ arms: all }: { arms: readonly ComparedArm[] }) {
-  const arms = all.filter(({ role }) => role !== 'sum' && role !== 'bound');
-  const marks = arms.flatMap(({ name, role, heldOut, byRun, trainingRollouts, successRate }, line): Mark[] => [
+  const arms = all.filter(({ role }) => role === 'base' || role === 'routed' || role === 'baseline');
+  const marks = arms.flatMap(({ name, heldOut, byRun, trainingRollouts, successRate }, line): Mark[] => [
     ...heldOut.map(({ rollouts: x, successRate: y, runs }): Mark => {
       const title = `${name}, held out, ${wholeNumber(x)} training rollouts: ${rateText(y)}, mean of ${runs} runs`;
       return { x, y, line, isOpen: true, title };
@@ -123,7 +133,7 @@ function ComparisonChart({ arms: all }: { arms: readonly ComparedArm[] }) {
     }),
     {
       ...{ x: trainingRollouts, y: successRate.value, line, size: 'large' },
-      ...(role !== 'adapter' && { name }),
+      name,
       title: `${name}, test: ${measuredText(measured(successRate, 'fraction'))}, mean of ${byRun.length} runs`,
     },
   ]);

@@ -5,7 +5,7 @@ import { Bar, Chart, type Mark } from './charts';
 import { type Column, Fold, Num, Quiet, Section, Sentence, Table, Text } from './parts';
 
 /** Returns short names: letters for adapters, `A + B` for a merged one. */
-export function shortNames(arms: readonly Arm[] = []): (name: string) => string {
+export function shortNames(arms: readonly Pick<Arm, 'name' | 'role'>[] = []): (name: string) => string {
   const letters = new Map(
     arms.flatMap(({ name, role }) => (role === 'adapter' ? [name] : [])).map((name, n) => [name, letterOf(n)]),
   );
@@ -40,7 +40,7 @@ function rowsOf(arms: readonly Arm[]): Row[] {
   });
 }
 
-const roleNames: Record<Arm['role'], string> = {
+export const roleNames: Record<Arm['role'], string> = {
   base: 'base model',
   adapter: 'adapter',
   sum: 'merged adapter',
