@@ -87,7 +87,6 @@ export const languageModelFields = {
 };
 export const languageModelSchema = z.strictObject(languageModelFields);
 export type LanguageModelSpec = z.infer<typeof languageModelSchema>;
-/** Returns the language model in the options of a part, without the other options. */
 export const languageModelOf = (spec: object): LanguageModelSpec => languageModelSchema.strip().parse(spec);
 
 export const modelUsageSchema = z.object({

@@ -13,7 +13,6 @@ export const LINE: JsonBounds = { values: 1_000_000, levels: 100 };
 
 interface JsonSize {
   values: number;
-  /** The bound at which reading stopped. */
   exceeded?: keyof JsonBounds;
   /** The member of the outermost object in which it stopped. */
   field?: string;

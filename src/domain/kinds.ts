@@ -39,13 +39,11 @@ export interface Kind<Made, Context = unknown, Options = unknown> {
   readonly plugin?: string;
   /** Changes whenever something else would be made of the same inputs. */
   readonly version: string;
-  /** Fields beside `kind` in the campaign file. */
   readonly options: z.ZodRawShape;
   /** Options that are paths, relative to the campaign file; `a.b` is field b of option a. What they name has to be on every machine that opens the part, unless they are `given`. */
   readonly paths: readonly string[];
   /** The `paths` whose files go into the store when a campaign starts. */
   readonly given: Readonly<Record<string, Given>>;
-  /** The options of a spec of this kind, with their types. */
   read(spec: KindSpec): Options;
   open(spec: KindSpec, context: Context): Made;
 }
@@ -119,7 +117,6 @@ export type EnvironmentSpec = KindSpec;
 
 /** The kind of a synthesized environment: a module that runs in the sandbox. */
 export const SANDBOX = 'sandbox';
-/** The kind of several of them as one. */
 export const MIXTURE = 'mixture';
 
 export const sandboxSpec = (module: ArtifactRef): EnvironmentSpec => ({ kind: SANDBOX, module });

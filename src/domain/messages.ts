@@ -18,11 +18,9 @@ export type ToolCall = z.infer<typeof toolCallSchema>;
 
 type Called = Pick<ToolCall, 'name' | 'arguments' | 'argumentsText'>;
 
-/** The arguments as JSON. */
 export const argumentsOf = ({ arguments: values, argumentsText }: Omit<Called, 'name'>): string =>
   argumentsText ?? JSON.stringify(values);
 
-/** A call as people and models read it. */
 export const callText = (call: Called): string => `${call.name}(${argumentsOf(call)})`;
 
 export const messageSchema = z.discriminatedUnion('role', [

@@ -40,7 +40,6 @@ export const outcomesSchema = z.array(outcomeSchema);
 const scoredIn = (outcomes: readonly Outcome[]): ScoredOutcome[] =>
   outcomes.filter((outcome): outcome is ScoredOutcome => outcome.status === 'scored');
 
-/** The share of one task's rewards that are successes. */
 export const successShare = (rewards: readonly number[]): number => successes(rewards) / Math.max(1, rewards.length);
 export const successes = (rewards: readonly number[]): number =>
   rewards.filter((reward) => isSuccess({ reward })).length;
@@ -49,7 +48,6 @@ export const successes = (rewards: readonly number[]): number =>
 export const successRateOf = (groups: readonly Group[]): number =>
   groups.length === 0 ? 0 : mean(groups.map(({ rewards }) => successShare(rewards)));
 
-/** Rewards by task, in the order of the attempts. */
 export function groupByTask(outcomes: readonly Outcome[]): Map<string, Group> {
   return new Map(
     [...groupBy(scoredIn(outcomes), ({ task }) => task)].map(([task, own]) => {

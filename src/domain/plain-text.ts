@@ -25,7 +25,6 @@ const LINE_BREAKS = /\r\n|[\n\v\f\r\u0085\u2028\u2029]/g;
 /** Writes every character that some reader takes for a line break as `\n`. */
 export const escapeLineBreaks = (text: string): string => text.replace(LINE_BREAKS, '\\n');
 
-/** Returns the text as one line without control characters. */
 export const plainLine = (text: string): string => plainText(escapeLineBreaks(text));
 
 const LONGEST_QUOTE = 500;

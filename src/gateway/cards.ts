@@ -62,7 +62,6 @@ const limits = ({ report: { campaign } }: CardFacts): string[] => [
 
 const armOf = ({ arms = [] }: Report, name: string) => arms.find((arm) => arm.name === name);
 
-/** The card of an adapter, or of a sum of adapters. */
 export function adapterCard(name: string, facts: CardFacts): string {
   const { report, router } = facts;
   const { campaign, capabilities = [] } = report;

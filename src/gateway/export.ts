@@ -136,7 +136,6 @@ async function putAdapter(from: string, to: string, baseName: string): Promise<v
   }
 }
 
-/** Files of bridges/exported. */
 const PACKAGE_FILES = [
   ...['README.md', '__init__.py', 'pyproject.toml', 'taskset.py'].map((file) => join('verifiers', file)),
   'process.py',

@@ -7,14 +7,11 @@ import type { Campaign } from '../domain/campaign';
 import { askPython, type Program } from './python';
 
 const loraModulesSchema = z.object({
-  /** Full names of modules. */
   modules: z.array(
     // `experts` is the number of experts that one parameter of a layer holds.
     z.object({ name: z.string(), experts: z.number().default(1) }),
   ),
-  /** The names of `targetModules` that the model does not have. */
   unknown: z.array(z.string()),
-  /** The names that `targetModules` may hold. */
   choices: z.array(z.string()),
 });
 
@@ -24,7 +21,6 @@ interface Question {
   signal?: AbortSignal;
 }
 
-/** Runs a subcommand of the Python package on a model's folder. Throws BadInput if it refuses. */
 const ask = <Answer>(o: {
   command: string;
   question?: object;

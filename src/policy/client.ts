@@ -61,7 +61,6 @@ export function createPolicyClient(o: PolicyClientOptions) {
       answered(o.policy, async (model) =>
         parseLikeliest(await server.complete(likeliestBody(model, o.messages), o.signal)),
       ),
-    /** Failures are ignored. */
     unload: adapters.unload,
     reachable: server.reachable,
     close: server.close,
@@ -73,7 +72,6 @@ export async function tryAdapter(o: {
   store: ArtifactStore;
   client: Pick<PolicyClient, 'sample' | 'unload'>;
   python: string;
-  /** The base of the campaign's policies. */
   base: string;
   model: string;
   targetModules: readonly string[];

@@ -11,7 +11,6 @@ export class ApiError extends Error {
   override readonly name = 'ApiError';
   /** Private, so that no log shows it with the error: it may repeat the request. */
   readonly #body: string;
-  /** Undefined where no answer came. */
   readonly status: number | undefined;
 
   constructor(message: string, o: { status?: number; body?: string; cause?: unknown } = {}) {

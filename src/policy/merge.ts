@@ -15,7 +15,6 @@ export type Part = FixedPolicy['adapters'][number];
 /** Changes whenever merging would make other weights of the same parts. */
 const MERGE_VERSION = 1;
 
-/** Returns the adapters with a weight, ordered by content. */
 export const partsOf = (adapters: readonly Part[]): Part[] =>
   adapters
     .filter(({ weight }) => weight !== 0)
@@ -41,7 +40,6 @@ export function weightsOf({ adapters }: FixedPolicy): string | undefined {
 
 export type Merge = (adapters: readonly Part[]) => Promise<ArtifactRef>;
 
-/** `python`: the interpreter of the trainer's virtual environment. */
 export function createMerger({ store, python }: { store: ArtifactStore; python: string }): Merge {
   // Each merge is a Python process with torch, and a router may need many at once.
   const inTurn = createLimit(1);

@@ -37,7 +37,6 @@ export interface Program {
   python: string;
   args: [command: string, ...options: string[]];
   signal?: AbortSignal;
-  /** Variables beside this process's own. */
   env?: NodeJS.ProcessEnv;
   keys?: NodeJS.ProcessEnv;
   /** Called for each line `{"done": 1, "total": 5}` on stdout. */

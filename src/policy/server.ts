@@ -11,7 +11,6 @@ import { tokenBody } from './wire';
 export interface PolicyServerOptions {
   /** Without /v1, e.g. http://127.0.0.1:8000. */
   url: string;
-  /** Requests at once, and so the number of connections. */
   concurrency: number;
   /** The deadline of one completion, from sending to the last byte. */
   requestTimeoutMs?: number;
@@ -28,7 +27,6 @@ const modelSchema = z.object({
   parent: z.string().nullish(),
   max_model_len: z.number().nullish(),
 });
-/** Returns the field that a server names in its refusal. */
 export const refusedField = (body: string): string | undefined => refusedSchema.safeParse(body).data?.error.param;
 const refusedSchema = jsonText.pipe(z.object({ error: z.object({ param: z.string() }) }));
 const modelsSchema = z.object({ data: z.array(modelSchema) });
@@ -150,7 +148,6 @@ export function openPolicyServer(options: PolicyServerOptions) {
 interface LoadedAdapter {
   name: string;
   path: string;
-  /** The adapter changes experts that a layer holds in one parameter. */
   experts?: boolean;
 }
 
@@ -194,13 +191,11 @@ const noPolicyServer = (url: string, answer: string): OutsideFailure =>
       'name the address of vLLM itself, without /v1 (policyServer.url, POLICY_SERVER_URL)',
   );
 
-/** The ranks that vLLM can be started for. */
 const VLLM_RANKS = [1, 8, 16, 32, 64, 128, 256, 320, 512];
 
 /** Returns the smallest of them that holds this rank. */
 export const rankFor = (rank: number): number | undefined => VLLM_RANKS.find((one) => one >= rank);
 
-/** Returns how to start vLLM for adapters of this rank. */
 function rankFix(rank: number): string {
   const enough = rankFor(rank);
   return enough === undefined
@@ -208,7 +203,6 @@ function rankFix(rank: number): string {
     : `start vLLM with --max-lora-rank ${enough}`;
 }
 
-/** Messages of vLLM and their fixes. */
 const ADAPTER_FIXES: [RegExp, (...found: string[]) => string][] = [
   [/LoRA rank (\d+) is greater than max_lora_rank/, (rank) => rankFix(Number(rank))],
   [

@@ -26,7 +26,6 @@ export function createTurns(server: Server) {
   let isFaithful = true;
   /** The number of losses at which the server had no route for rendering. It may have one after the next restart. */
   let rendersNotSince: number | undefined;
-  /** The ids that turns have ended with. */
   const ends = new Set<number>();
 
   function seen<Sampled extends GeneratedTurn>(turn: Sampled): Sampled {

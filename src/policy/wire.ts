@@ -16,7 +16,6 @@ import {
 import { toWellFormed } from '../domain/plain-text';
 import type { FixedPolicy, Sampling } from '../domain/rollout';
 
-/** One answer of a policy. */
 export interface Turn {
   message: AssistantMessage;
   /** `length`: cut off, by the sampling's maxTokens, the end of the context, or a server that saw it repeat itself. */

@@ -158,7 +158,6 @@ async function addToIndex(store: ArtifactStore, plan: BatchPlan, ref: ArtifactRe
   await store.files.create(indexPath(plan) + ref.sha256, JSON.stringify(ref));
 }
 
-/** Returns the stored batches of the plan's setting, the oldest first. */
 async function readIndex({ files }: ArtifactStore, plan: BatchPlan): Promise<ArtifactRef[]> {
   const listed = (await files.list(indexPath(plan))).sort((a, b) => a.changedMs - b.changedMs);
   const texts = await Promise.all(listed.map(({ path }) => files.read(path)));

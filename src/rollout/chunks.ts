@@ -17,7 +17,6 @@ interface Group {
 export class Chunks {
   private readonly sequence: Sequence;
   private readonly durable = new Map<string, ScoredRollout>();
-  /** Collects rollouts until it is written. */
   private group: Group | undefined;
   private lastWrite = Promise.resolve();
   private groupMs = GROUP_MS;

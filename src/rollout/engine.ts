@@ -29,7 +29,6 @@ export interface RollOutOptions extends Omit<PlayOptions, 'client' | 'onTurn' | 
   purpose: Purpose;
   /** Name of the batch for people; no part of its key. */
   title: string;
-  /** How often a rollout is begun before it counts as broken. */
   maxAttempts: number;
   /** The share of broken rollouts above which the batch stops; without it, the batch stops only if nothing is scored. */
   maxBrokenShare?: number;
@@ -66,7 +65,6 @@ export function countDurable(onMore: () => void): (progress: Pick<RollOutProgres
 
 export interface RolloutBatch extends Pick<StoredBatch, 'outcomes' | 'records'> {
   summary: RolloutSummary;
-  /** Rollouts that were not played because the store had them. */
   reused: number;
 }
 

@@ -115,7 +115,6 @@ const sampleWithinContext = (client: Pick<PolicyClient, 'sample'>, request: Turn
     throw error;
   });
 
-/** Returns whether a turn only calls tools that change nothing. */
 const onlyReads = ({ toolCalls = [] }: AssistantMessage, tools: readonly ToolSchema[]): boolean =>
   toolCalls.length > 0 &&
   toolCalls.every((call) => tools.find(({ name }) => name === call.name)?.annotations?.readOnlyHint);
@@ -153,9 +152,7 @@ export function withPrompt(opening: readonly Message[], prompt: Prompt | undefin
 }
 
 interface Known {
-  /** Messages of the context. */
   length: number;
-  /** The token ids that the policy saw and sampled. */
   ids: readonly number[];
 }
 

@@ -17,7 +17,6 @@ import {
 
 /** The beginning of a conversation, by which a router chooses. */
 interface Opening {
-  /** The messages as the agent sees them. */
   messages: readonly Message[];
   tools: readonly ToolSchema[];
   seed: number;
@@ -26,7 +25,6 @@ interface Opening {
 
 export interface Resolved {
   policy: FixedPolicy;
-  /** The router's choice; absent for a fixed policy. */
   routed?: Choice;
 }
 
@@ -37,7 +35,6 @@ interface OpenedRouter {
   choose: (opening: Opening) => Promise<unknown>;
 }
 
-/** Reads and opens every router once. */
 export function createResolver(o: {
   store: ArtifactStore;
   routers: readonly RouterKind[];
@@ -85,7 +82,6 @@ export function createResolver(o: {
   };
 }
 
-/** Throws unless the router named one of its options. */
 function choiceIn(value: unknown, { options }: FittedRouter): Choice {
   const { data, error } = chosenOptionSchema.safeParse(value);
   if (!data) throw new Error(`${z.prettifyError(error)}; a router answers with chosen and probabilities`);

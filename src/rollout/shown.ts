@@ -23,7 +23,6 @@ const without = (look: Look, fields: ReadonlySet<string>): Look =>
 
 interface Seen {
   itself: string;
-  /** Fields of tasks that differ between two looks. */
   varying?: ReadonlySet<string>;
   tasks: Map<string, Promise<Look | undefined>>;
 }

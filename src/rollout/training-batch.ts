@@ -12,7 +12,6 @@ import type { Turn } from '../policy/wire';
 
 interface TrainingBatchOptions {
   records: readonly Rollout[];
-  /** The groups asked for, in order. */
   tasks: string[];
   groupSize: number;
   /** Token ids, or whole conversations for a learner that trains no weights. */

@@ -17,7 +17,6 @@ import type { ChooseInput, ChosenOption, FitInput, FittedRouter, RouterContext, 
 /** Numbers of similar train tasks that name the candidates; the fit chooses one. */
 const NEIGHBOURS = [4, 16];
 const CONCURRENT_QUESTIONS = 32;
-/** Labels are single letters. */
 const MOST_NAMES = 26;
 const DIGITS = 1e9;
 const { base } = policyNames;
@@ -40,7 +39,6 @@ const modelSchema = z.object({
 });
 export type LabelsModel = z.output<typeof modelSchema>;
 
-/** The log-prob of each name's label; null for a name that was no candidate. */
 type LabelLogprobs = (number | null)[];
 
 type Choose = (text: string, signal: AbortSignal) => Promise<ChosenOption>;
@@ -203,7 +201,6 @@ export function neededParts(options: readonly string[], outcomes: Readonly<Recor
   return solved?.split('+');
 }
 
-/** Returns the similarity to each text of the index. */
 type Similar = (text: string) => number[];
 
 const WORD = /[A-Za-z0-9_]+|[^ \t\r\nA-Za-z0-9_]/gu;

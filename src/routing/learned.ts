@@ -16,7 +16,6 @@ const wordsSchema = z
     lowercase: z.boolean(),
     // Another pattern, of an untrusted folder, could take unlimited time.
     tokenPattern: z.literal(TOKEN_PATTERN),
-    /** Shortest and longest word n-gram. */
     ngrams: z.tuple([z.number().int(), z.number().int()]),
     vocabulary: z.record(z.string(), z.number().int()),
   })
@@ -86,7 +85,6 @@ function predictions({ words, options }: Ridge, text: string): Map<string, numbe
   return predicted;
 }
 
-/** Returns the indices of the text's n-grams, each once. */
 function wordIndices({ lowercase, pattern, ngrams, vocabulary }: Ridge['words'], text: string): number[] {
   const words = (lowercase ? text.toLowerCase() : text).match(pattern) ?? [];
   const [shortest, longest] = ngrams;

@@ -21,7 +21,6 @@ export interface LabelAnswers {
 
 interface PythonFit {
   input: FitInput;
-  /** The kind's options, which are fields of the question (trainer/fit_router/fit.py). */
   options: object;
   context: RouterContext;
   labels?: LabelAnswers;

@@ -42,7 +42,6 @@ export interface FitInput extends Work {
   options: FittedRouter['options'];
   /** Train tasks of which every option has scored rollouts: their first messages, and successes (1) and failures (0) by option. */
   tasks: { id: string; messages: Message[]; outcomes: Record<string, number[]> }[];
-  /** Keyed by capability. */
   definitions?: Readonly<Record<string, string>>;
   seed: number;
 }
@@ -68,7 +67,6 @@ interface Router {
 }
 
 export interface RouterContext {
-  /** The Python interpreter of the trainer's virtual environment. */
   python: string;
   client: Pick<PolicyClient, 'sample' | 'likeliest'>;
 }
