@@ -29,7 +29,7 @@ export async function show(id: string, options: ShowOptions): Promise<string> {
     if (options.json) return JSON.stringify(tree);
     const campaign = found ? ` ${found.name}` : '';
     const read = `conversations: \`campaign view${campaign}\`, with #conversations?figure=${id} after its address`;
-    return wrapTree(`${lineageText(tree)}\n${read}`, columns());
+    return wrapTree(`${lineageText(tree)}\n${read}`, process.stdout.columns);
   } catch (error) {
     if (!(error instanceof UnknownStartError)) throw error;
     const where = found ? `searched the rollouts and the report of ${found.name}` : `${home.root} has no report`;
@@ -59,8 +59,8 @@ const allNames = (options: CommonOptions): Promise<string[]> =>
 /** The least room for a node's text. */
 const NARROWEST = 30;
 
-/** Wraps a line of the tree under itself, within its branch. */
-const wrapTree = (text: string, width: number): string =>
+/** Wraps a line of the tree under itself, within its branch; off a terminal lines stay whole. */
+const wrapTree = (text: string, width = Infinity): string =>
   text
     .split('\n')
     .flatMap((line) => {
