@@ -3,7 +3,9 @@ import { Readable } from 'node:stream';
 import { APIError } from 'openai';
 import { Stream } from 'openai/core/streaming';
 import type { Dispatcher } from 'undici';
+import { z } from 'zod';
 import { OutsideFailure, reasonOf } from '../domain/failures';
+import { jsonText } from '../domain/messages';
 import { quoteLine } from '../domain/plain-text';
 
 /** A request that brought no answer, or one that can't be read: then the status is 200. */
@@ -120,13 +122,7 @@ function rootOf(error: unknown): unknown {
   return root;
 }
 
+const errorSchema = jsonText.pipe(z.object({ error: z.object({ message: z.string() }) }));
+
 /** Returns the message of an error of OpenAI's shape, else the text. */
-function wordsOf(body: string): string {
-  try {
-    const { error } = JSON.parse(body) as { error?: { message?: unknown } };
-    if (typeof error?.message === 'string') return error.message;
-  } catch {
-    // It is shown as it is.
-  }
-  return body;
-}
+const wordsOf = (body: string): string => errorSchema.safeParse(body).data?.error.message ?? body;
