@@ -5,7 +5,7 @@ import { decodeFromPayloadsAtIndex } from '@temporalio/common/lib/internal-non-w
 import { openStore } from '../store/open-store';
 import { LAST_STAGE, type Stage } from '../domain/work';
 import { searchAttributeNames } from '../workflows/messages';
-import { clusterAt, whyNot, type TemporalAddress } from '../temporal/connection';
+import { clusterAt, rejectWhenRefused, whyNot, type TemporalAddress } from '../temporal/connection';
 import { isLoopback } from '../temporal/loopback';
 import { createDataConverter } from '../temporal/payload-storage';
 import { loadTracing } from '../temporal/tracing';
@@ -36,7 +36,7 @@ export async function connect({ namespace, ...at }: TemporalAddress, home: Home)
     ...(isLoopback(at.address) && { channelArgs: { 'grpc.enable_http_proxy': 0 } }),
   });
   try {
-    await connection.ensureConnected();
+    await Promise.race([connection.ensureConnected(), rejectWhenRefused(at)]);
     const { plugins, flush } = await (tracing ??= loadTracing('campaign'));
     const close = () => connection.close().finally(flush);
     const dataConverter = createDataConverter(() => openStore(home.root));

@@ -92,6 +92,13 @@ export async function whyNot(at: TemporalAddress, error: unknown): Promise<strin
   return `no Temporal server answers at ${at.address} (${message}); start it, or correct the address`;
 }
 
+/** Rejects once the host refuses TCP connections, for which Temporal's clients retry until their deadline; else it stays pending. */
+export async function rejectWhenRefused({ address }: Pick<TemporalAddress, 'address'>): Promise<never> {
+  const error = await probe({ address });
+  if (error?.code === 'ECONNREFUSED') throw error;
+  return new Promise<never>(() => undefined);
+}
+
 const PROBE_MS = 2_000;
 
 /** Returns the error of a bare connection, if there is one. A server reports a missing client certificate after the handshake. */
