@@ -6,8 +6,9 @@ const source = resolve(__dirname, '../../src');
 
 test('the architecture page has a row for each folder of src', () => {
   const page = readFileSync(resolve(source, '../docs/architecture.md'), 'utf8');
-  const folders = [...page.matchAll(/^\| `src\/(\S+)` \|/gm)].map(([, folder = '']) => folder);
-  expect(folders.sort()).toEqual(readdirSync(source).sort());
+  const rows = page.match(/^\| `src[^|]*\|/gm)?.join() ?? '';
+  const folders = readdirSync(source, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  expect(folders.map(({ name }) => name).filter((name) => !rows.includes(`\`src/${name}\``))).toEqual([]);
 });
 
 test('src names no example: each is a plug-in', () => {
