@@ -1,4 +1,5 @@
 /** What a worker runs, reads and hands on, by what its operator allows. */
+import { TypedSearchAttributes } from '@temporalio/common';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -127,7 +128,11 @@ describe('in a worker', () => {
       client: {
         workflow: {
           getHandle: (name: string) => ({
-            describe: async () => ({ status: { name: open.has(name) ? 'RUNNING' : 'FAILED' }, raw: {} }),
+            describe: async () => ({
+              status: { name: open.has(name) ? 'RUNNING' : 'FAILED' },
+              raw: {},
+              typedSearchAttributes: new TypedSearchAttributes(),
+            }),
           }),
         },
       },
