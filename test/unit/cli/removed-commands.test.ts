@@ -1,5 +1,4 @@
-import { Command } from 'commander';
-import { refuseRemoved, removed } from '../../../src/cli/removed-commands';
+import { removed } from '../../../src/cli/removed-commands';
 import { campaign } from '../../support/campaign-command';
 
 it.each(removed)('refuses $command $option with its replacement', async ({ command, option, version, why }) => {
@@ -7,10 +6,4 @@ it.each(removed)('refuses $command $option with its replacement', async ({ comma
   const { status, stdout, stderr } = await campaign([...words, 'x']);
   expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
   expect(stderr).toBe(`campaign: ${words.join(' ')}: removed in ${version}: ${why} [removed_command]\n`);
-});
-
-it('shows nothing of them in help', () => {
-  const program = new Command();
-  refuseRemoved(program);
-  for (const { command, option } of removed) expect(program.helpInformation()).not.toContain(option ?? command);
 });

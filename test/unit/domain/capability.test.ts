@@ -1,4 +1,4 @@
-import { beginningOf, commonest, type FailureOrigin } from '../../../src/domain/capability';
+import { beginningOf, type FailureOrigin } from '../../../src/domain/capability';
 
 describe('the beginning', () => {
   const origins = (told: string): FailureOrigin[] =>
@@ -20,9 +20,4 @@ describe('the beginning', () => {
   });
 
   it('is none where nobody tells it', () => expect(beginningOf([])).toBeUndefined());
-});
-
-it('the commonest message is of several the earliest', () => {
-  expect(commonest([7, 3, 7, 3, 9])).toEqual({ message: 3, votes: 2 });
-  expect(commonest([])).toBeUndefined();
 });
