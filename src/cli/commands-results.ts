@@ -63,7 +63,7 @@ export const resultCommands: readonly CommandText[] = [
     group: 'Use:',
     usage: 'export <name> <dir>',
     description:
-      'write a finished campaign into a folder that can be published and served: adapters, sums, prompts, router, environments, report, cards; or the rollouts alone',
+      'write a finished campaign into a folder that can be published and served: adapters, merged adapters, prompts, router, environments, report, cards; or the rollouts alone',
     options: [
       option(
         '--rollouts',

@@ -8,7 +8,7 @@ import type { FixedPolicy } from './rollout';
 export const policyNames = {
   base: 'base',
   routed: 'trace',
-  ceiling: 'union_ceiling',
+  ceiling: 'oracle',
 } as const;
 
 export const isPolicyName = (name: string): boolean => (Object.values(policyNames) as string[]).includes(name);

@@ -1,5 +1,5 @@
 /**
- * Writes a finished campaign into a folder that others can use: adapters, their sums, prompts, the router, environments, the report, a card for
+ * Writes a finished campaign into a folder that others can use: adapters, merged adapters, prompts, the router, environments, the report, a card for
  * each. Invariants: what plays is to the letter what was measured; what tells of it holds no path of this machine.
  */
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';

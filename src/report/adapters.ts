@@ -32,7 +32,7 @@ export function statementOf({ name, status, validation, onTarget }: CapabilityDr
   // The branch that it lost comes first: its rollouts show what the adapter does wrong.
   const branches = hacking ? [...hacking.lost, ...hacking.gained].map(({ difference }) => difference) : [];
   const { behind } = say('', ...branches, all, own ?? after, ...batches.map(({ difference }) => difference));
-  return { verdict, gamed: hacking !== undefined, text, behind };
+  return { verdict, rewardHacking: hacking !== undefined, text, behind };
 }
 
 /** A smaller fall of a branch does not count as lost. */

@@ -247,7 +247,7 @@ export const reportedCapabilitySchema = z.strictObject({
        */
       verdict: z.enum(['helps', 'hurts', 'learned', 'no_gain']),
       /** It gains on one branch of its own environment by losing another. */
-      gamed: z.boolean(),
+      rewardHacking: z.boolean(),
       ...sentenceFields,
     })
     .optional(),

@@ -25,7 +25,7 @@ const step = count;
  * What a row of the arms is: the base model, one adapter, a sum of adapters that the router may choose, the routed policy, the bound of routing (tasks that any of the router's options
  * solves: no policy), or a baseline, an arm of the campaign file.
  */
-const roles = ['base', 'adapter', 'sum', 'routed', 'bound', 'baseline'] as const;
+const roles = ['base', 'adapter', 'merged', 'routed', 'oracle', 'baseline'] as const;
 export type Role = (typeof roles)[number];
 
 const armSchema = z
@@ -101,7 +101,7 @@ const reportedRouterSchema = z.strictObject({
     routed: figureSchema,
     base: figureSchema,
     bestSingle: z.strictObject({ option: z.string(), successRate: figureSchema }),
-    unionCeiling: figureSchema,
+    oracle: figureSchema,
     /** Where several forms were compared, each on the same folds; one of them was kept. */
     forms: z.array(z.strictObject({ form: z.string(), successRate: figureSchema, kept: z.boolean() })).optional(),
   }),

@@ -69,7 +69,7 @@ function doubtLines(doubts: readonly string[], width: number, room: number): str
   return more > 0 ? [...lines, `doubtful: ${more} more, on the page`] : lines;
 }
 
-const ORDER: readonly Role[] = ['base', 'routed', 'baseline', 'sum', 'adapter'];
+const ORDER: readonly Role[] = ['base', 'routed', 'baseline', 'merged', 'adapter'];
 
 /** Merged adapters count as one row, that of the best; a policy that equals another is named in its row. */
 function policyLines(arms: readonly Arm[], width: number): string[] {
@@ -77,11 +77,11 @@ function policyLines(arms: readonly Arm[], width: number): string[] {
   const isBase = (named?: string): boolean => arms.some(({ name, role }) => name === named && role === 'base');
   const own = arms.filter(
     ({ name, role, sameAs }) =>
-      role === 'base' || (role !== 'bound' && !isBase(sameAs) && !arms.some((arm) => arm.sameAs === name)),
+      role === 'base' || (role !== 'oracle' && !isBase(sameAs) && !arms.some((arm) => arm.sameAs === name)),
   );
   const ranked = [...own].sort((a, b) => ORDER.indexOf(a.role) - ORDER.indexOf(b.role) || rate(b) - rate(a));
-  const [bestSum] = ranked.filter(({ role }) => role === 'sum');
-  const listed = ranked.filter((arm) => arm.role !== 'sum' || arm === bestSum);
+  const [bestSum] = ranked.filter(({ role }) => role === 'merged');
+  const listed = ranked.filter((arm) => arm.role !== 'merged' || arm === bestSum);
   const withIntervals = width >= INTERVALS_FROM;
   const rows = listed.slice(0, MOST_POLICIES).map((arm) => {
     const { name, role, successRate, differenceToBase, allRollouts } = arm;

@@ -16,9 +16,9 @@ export function doubtsOf(report: Doubtful): VerdictSentence[] {
     const those = capabilities.filter(is);
     return those.length > 0 && { names: those.map(({ name }) => name).join(', '), those };
   };
-  const gamed = named(({ statement }) => statement?.gamed === true);
+  const hacking = named(({ statement }) => statement?.rewardHacking === true);
   const hurt = named(({ statement }) => statement?.verdict === 'hurts');
-  const behind = (of: typeof gamed) => (of ? of.those.flatMap(({ statement }) => statement?.behind ?? []) : []);
+  const behind = (of: typeof hacking) => (of ? of.those.flatMap(({ statement }) => statement?.behind ?? []) : []);
   const leaks = leakage?.hits.length === 1 ? '1 text contains' : `${leakage?.hits.length} texts contain`;
   const errors = router?.errors?.value ?? 0;
   const trained = arms.some(({ role, status }) => status === 'completed' && /^(adapter|baseline)$/.test(role));
@@ -32,15 +32,15 @@ export function doubtsOf(report: Doubtful): VerdictSentence[] {
       ),
     campaign.stage !== LAST_STAGE &&
       say(`The campaign was stopped after stage ${campaign.stage}; later stages are absent.`),
-    gamed &&
+    hacking &&
       say(
-        `Reward hacking: ${gamed.names}. Such an adapter gains on one branch of its own environment and loses on the other: it does the same everywhere.`,
-        ...behind(gamed),
+        `Reward hacking: ${hacking.names}. Such an adapter gains on one branch of its own environment and loses on the other: it does the same everywhere.`,
+        ...behind(hacking),
       ),
     hurt && say(`The adapter of ${hurt.names} makes the target worse.`, ...behind(hurt)),
     ...arms.map(
       ({ name, role, status, reason }) =>
-        status === 'failed' && say(`${role === 'bound' ? 'The oracle is not known' : `${name} failed`}: ${reason}.`),
+        status === 'failed' && say(`${role === 'oracle' ? 'The oracle is not known' : `${name} failed`}: ${reason}.`),
     ),
     brokenSentence(rollouts),
     errors > 0 && say(`The router failed on ${wholeNumber(errors)} test rollouts.`, router?.errors),

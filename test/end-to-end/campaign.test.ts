@@ -19,7 +19,7 @@ test('left alone, every stage leaves its part of the report; figures lead to art
     rollouts: { broken: { value: 0 } },
   });
   const arms = report.arms?.map(({ name }) => name);
-  expect(arms).toEqual(expect.arrayContaining(['base', 'trace', 'union_ceiling', 'grpo_target']));
+  expect(arms).toEqual(expect.arrayContaining(['base', 'trace', 'oracle', 'grpo_target']));
   expect(figuresIn(report).length).toBeGreaterThan(30);
 });
 

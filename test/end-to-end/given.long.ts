@@ -92,12 +92,12 @@ test('given capabilities and modules are selected outright, calibrated, trained,
     [candidate?.name, 'adapter'],
     ['trace', 'routed'],
     ['grpo_target', 'baseline'],
-    ['union_ceiling', 'bound'],
+    ['oracle', 'oracle'],
   ]);
   // tau2-bench's own evaluator raises on one of the four test tasks when the agent creates no task there: the base never does. What a LoRA of two
   // steps does depends on the processor's last digits, and so does whom the router gives the tasks to: every batch of rollouts is held to its own count,
   // and one that two policies share counts once.
-  const measured = report.arms?.filter(({ role }) => role !== 'bound').flatMap((arm) => arm.successRate ?? []) ?? [];
+  const measured = report.arms?.filter(({ role }) => role !== 'oracle').flatMap((arm) => arm.successRate ?? []) ?? [];
   expect(measured[0]).toMatchObject({ id: 'arms.base.success_rate', n: 3 });
   const scored = new Map(measured.map(({ from, n }) => [from.map(({ sha256 }) => sha256).join(), n]));
   const broken = [...scored.values()].reduce((sum, n) => sum + 4 - n, 0);

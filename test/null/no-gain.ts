@@ -18,7 +18,7 @@ it(
     // The test means something only if adapters were made and evaluated.
     const adapters = (report.capabilities ?? []).filter(({ status }) => status === 'completed');
     expect(adapters.length).toBeGreaterThan(0);
-    const compared = (report.arms ?? []).filter(({ name }) => name !== 'base' && name !== 'union_ceiling');
+    const compared = (report.arms ?? []).filter(({ name }) => name !== 'base' && name !== 'oracle');
     expect(compared.map(({ name }) => name)).toEqual(expect.arrayContaining(['trace', 'grpo_target']));
     for (const { name, differenceToBase } of compared)
       expect({ name, low: (differenceToBase?.interval?.low ?? 0) <= 0 }).toEqual({ name, low: true });

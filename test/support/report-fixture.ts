@@ -186,7 +186,7 @@ const arm = (o: { name: string; role: Role; trained: number; all: number; solved
     },
   }),
   ...(o.heldOut !== undefined && { heldOut: share(`arms.${o.name}.held_out`, o.heldOut, 60) }),
-  ...(o.role !== 'bound' && {
+  ...(o.role !== 'oracle' && {
     stopReasons: [
       { reason: 'user_stop', rollouts: figure(`arms.${o.name}.stop_reasons.user_stop`, 191, 200, { unit: 'count' }) },
       { reason: 'max_steps', rollouts: figure(`arms.${o.name}.stop_reasons.max_steps`, 9, 200, { unit: 'count' }) },
@@ -321,7 +321,7 @@ export const reportFixture = (): ReportDraft =>
         routed: share('router.routed', 128, 200),
         base: share('router.base', 84, 200),
         bestSingle: { option: adapters[0], successRate: share('router.best_single', 104, 200) },
-        unionCeiling: share('router.union_ceiling', 141, 200),
+        oracle: share('router.oracle', 141, 200),
       },
       helps: true,
       choices: options.slice(0, 4).map((option, i) => ({
@@ -340,7 +340,7 @@ export const reportFixture = (): ReportDraft =>
       ),
       arm({ name: 'trace', role: 'routed', trained: 4608, all: 8516, solved: solved(4) }),
       baseline(),
-      arm({ name: 'union_ceiling', role: 'bound', trained: 4608, all: 7716, solved: union }),
+      arm({ name: 'oracle', role: 'oracle', trained: 4608, all: 7716, solved: union }),
     ],
     budget: count('budget.training_rollouts', 4608),
     comparisons: [

@@ -33,7 +33,7 @@ export function Capabilities({ report: { capabilities = [], bands, selection, ar
 
 function Capability({ capability, short }: { capability: ReportedCapability; short: string }) {
   const { name, definition, statement, status, reason, adapter, rounds = [] } = capability;
-  const isBad = statement ? statement.verdict === 'hurts' || statement.gamed : status === 'failed';
+  const isBad = statement ? statement.verdict === 'hurts' || statement.rewardHacking : status === 'failed';
   return (
     <Section title={short === name ? name : `${short} · ${name}`} id={`capabilities/${name}`}>
       <p class={isBad ? 'bad strong' : 'strong'}>

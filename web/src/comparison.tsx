@@ -38,7 +38,7 @@ const spans = <Row,>(
 export function ComparisonPage({ comparison }: { comparison: Comparison }) {
   const { runs, target, baseModel, arms, differences, notes, configDifferences = [] } = comparison;
   const short = shortNames(arms);
-  const merged = arms.filter(({ role }) => role === 'sum');
+  const merged = arms.filter(({ role }) => role === 'merged');
   const table = (rows: readonly ComparedArm[]) => (
     <Table
       label="Policies on test tasks"
@@ -66,7 +66,7 @@ export function ComparisonPage({ comparison }: { comparison: Comparison }) {
         ))}
       </ul>
       <Section title="Policies on test tasks">
-        {table(arms.filter(({ role }) => role !== 'sum'))}
+        {table(arms.filter(({ role }) => role !== 'merged'))}
         {merged.length > 0 && (
           <Fold summary={`${merged.length} merged adapter${merged.length === 1 ? '' : 's'}`}>{table(merged)}</Fold>
         )}

@@ -9,7 +9,7 @@ export function shortNames(arms: readonly Pick<Arm, 'name' | 'role'>[] = []): (n
   const letters = new Map(
     arms.flatMap(({ name, role }) => (role === 'adapter' ? [name] : [])).map((name, n) => [name, letterOf(n)]),
   );
-  const bound = arms.find(({ role }) => role === 'bound')?.name;
+  const bound = arms.find(({ role }) => role === 'oracle')?.name;
   return (name) =>
     name === bound
       ? 'oracle'
@@ -43,9 +43,9 @@ function rowsOf(arms: readonly Arm[]): Row[] {
 export const roleNames: Record<Arm['role'], string> = {
   base: 'base model',
   adapter: 'adapter',
-  sum: 'merged adapter',
+  merged: 'merged adapter',
   routed: 'routed policy',
-  bound: 'share of tasks that any choice of the router solves; no policy',
+  oracle: 'share of tasks that any choice of the router solves; no policy',
   baseline: 'baseline',
 };
 
@@ -85,7 +85,7 @@ function Rate({ arm, end, base }: { arm: Arm; end: number; base: number | undefi
 export function Policies({ arms, shipped }: { arms: readonly Arm[]; shipped?: string | undefined }) {
   const short = shortNames(arms);
   const rows = rowsOf(arms);
-  const isMerged = ({ arm }: Row) => arm.role === 'sum' && arm.name !== shipped;
+  const isMerged = ({ arm }: Row) => arm.role === 'merged' && arm.name !== shipped;
   const merged = rows.filter(isMerged);
   const rates = merged.flatMap(({ arm }) => arm.successRate?.value ?? []);
   const end = Math.max(0.1, ...arms.map(({ successRate: rate }) => rate?.interval?.high ?? rate?.value ?? 0));

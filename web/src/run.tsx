@@ -17,7 +17,7 @@ export function Router({ report: { router, capabilities = [], arms } }: { report
     })),
     { name: `best single policy: ${short(cv.bestSingle.option)}`, successRate: cv.bestSingle.successRate },
     { name: 'base', successRate: cv.base },
-    { name: 'oracle', successRate: cv.unionCeiling },
+    { name: 'oracle', successRate: cv.oracle },
   ];
   return (
     <>

@@ -64,7 +64,7 @@ export async function armsOf(o: {
       return { ...common, status: 'failed', reason: reason ?? failed?.reason ?? 'it was not evaluated' };
     }
     const rollouts = evaluation.policies.find((one) => one.name === name)?.rollouts;
-    const difference = { id: `${id}.difference_to_base`, treatment: means, level, bound: role === 'bound' };
+    const difference = { id: `${id}.difference_to_base`, treatment: means, level, bound: role === 'oracle' };
     return {
       ...common,
       successRate: rateFigure(`${id}.success_rate`, means, level),
@@ -92,7 +92,7 @@ export async function armsOf(o: {
       const name = sumName(parts);
       const summed = capabilities.filter((capability) => parts.includes(capability.name));
       const policies = summed.flatMap(({ best }) => best?.policy ?? []);
-      return arm(name, 'sum', { spent: spending.sum(name, summed), policy: sumPolicy(prepared.base, policies) });
+      return arm(name, 'merged', { spent: spending.sum(name, summed), policy: sumPolicy(prepared.base, policies) });
     }),
     arm(policyNames.routed, 'routed', { spent: spending.routed() }),
     ...(record.arms ?? []).map((one) => {
@@ -105,7 +105,7 @@ export async function armsOf(o: {
         training: reportedTraining({ record, evidence, id: `arms.${slug(name)}`, child: one }),
       });
     }),
-    arm(policyNames.ceiling, 'bound', {
+    arm(policyNames.ceiling, 'oracle', {
       spent: spending.bound(),
       reason: `it is over what the router can choose, and ${missing.join(', ')} was not evaluated`,
     }),

@@ -46,7 +46,7 @@ export async function routerOf(o: {
         routed: figure('routed', routed),
         base: figure('base', base),
         bestSingle: { option: bestSingle.option, successRate: figure('best_single', bestSingle) },
-        unionCeiling: figure('union_ceiling', unionCeiling),
+        oracle: figure('oracle', unionCeiling),
         forms: forms?.map(({ form, ...scored }) => ({
           form,
           successRate: figure(`forms.${slug(form)}`, scored),

@@ -116,7 +116,7 @@ describe('the given analyst', () => {
     ['no capabilities', {}, 'capabilities'],
     ['an empty list', { capabilities: [] }, 'capabilities'],
     ['a bad name', named('Ask'), 'capabilities.0.name'],
-    ['a name of the report', named('union_ceiling'), 'capabilities.0.name'],
+    ['a name of the report', named('oracle'), 'capabilities.0.name'],
     ['no definition', { capabilities: [{ name: 'a_b' }] }, 'capabilities.0.definition'],
     ['an unknown field', { capabilities, label: 'x' }, 'label'],
     ['a name twice', { capabilities: twice }, 'capabilities.2.name'],

@@ -229,7 +229,7 @@ test('a card shows what models and environments said, and obeys nothing in it', 
   const cards = () => [adapterCard('books', facts), folderCard(facts)];
   const lines = cards().map((card) => card.split('\n').length);
   const [capability] = report.capabilities!;
-  const statement = { text: HOSTILE, behind: [], verdict: 'helps' as const, gamed: false };
+  const statement = { text: HOSTILE, behind: [], verdict: 'helps' as const, rewardHacking: false };
   report.capabilities = [{ ...capability!, definition: HOSTILE, statement }];
   report.verdict = report.verdict.map((one) => ({ ...one, text: HOSTILE }));
   Object.assign(report.campaign.target, { name: HOSTILE, version: HOSTILE });

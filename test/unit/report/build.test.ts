@@ -218,11 +218,11 @@ test('every arm has its role; one that came to nothing is a row with its reason'
     ['trace', 'routed', 'completed'],
     ['theirs', 'baseline', 'completed'],
     ['other', 'baseline', 'failed'],
-    ['union_ceiling', 'bound', 'completed'],
+    ['oracle', 'oracle', 'completed'],
   ]);
   expect(armOf(report, 'theirs').kind).toBe('grpo_target');
   expect(armOf(report, 'other')).toMatchObject({ reason: 'no such option', trainingRollouts: { value: null } });
-  expect(armOf(report, 'union_ceiling').successRate!.value).toBe(0.5);
+  expect(armOf(report, 'oracle').successRate!.value).toBe(0.5);
   expect(armOf(report, 'trace').stopReasons).toMatchObject([{ reason: 'agent_stop', rollouts: { value: 3, n: 3 } }]);
   expect(report.comparisons!.map(({ arm, against, difference }) => [arm, against, difference.n])).toEqual([
     ['trace', 'theirs', 3],
@@ -241,7 +241,7 @@ test('rollouts: spent on training, of the iteration that is evaluated, and all t
   expect(spent(one)).toEqual([40, 20, adapter, 2]);
   // Base rollouts 7, base held out 5, outcome matrix 3 + 3.
   expect(spent('trace')).toEqual([40, undefined, 7 + 5 + adapter + 6, undefined]);
-  expect(spent('union_ceiling')).toEqual([40, undefined, 7 + 5 + adapter, undefined]);
+  expect(spent('oracle')).toEqual([40, undefined, 7 + 5 + adapter, undefined]);
   // Training, and its held-out evaluations.
   expect(spent('theirs')).toEqual([40, 20, 40 + 5 + 5, 2]);
   expect(report.budget!.value).toBe(40);
@@ -422,7 +422,7 @@ describe('with branches', () => {
   test('an adapter that says "not allowed" in 47 of 48 episodes is gamed, whatever the target says', async () => {
     const gamed = await withBranches((seed, branch) => (branch === 'special' || seed === 47 ? 1 : 0), 'gamed');
     const { validation, statement } = gamed.capabilities![0]!;
-    expect(statement!.gamed).toBe(true);
+    expect(statement!.rewardHacking).toBe(true);
     expect(
       validation!.branches!.map(({ branch, before, after, difference }) => [
         branch,
@@ -449,7 +449,7 @@ describe('with branches', () => {
     ['changes nothing', (_, branch) => Number(branch === 'twin')],
   ])('one that %s is not', async (title, after) => {
     const { validation, statement } = (await withBranches(after, title)).capabilities![0]!;
-    expect(statement!.gamed).toBe(false);
+    expect(statement!.rewardHacking).toBe(false);
     expect(validation!.branches).toHaveLength(2);
   });
 });
@@ -484,7 +484,7 @@ test('the router: what it chose, how sure it was, and what it could not route', 
   expect(latency).toMatchObject({ value: 2, n: 3, unit: 'milliseconds' });
   const half = normalQuantile(0.5 + LEVEL / 2) * 0.1;
   expect(crossValidation.routed.interval).toMatchObject({ low: 0.6 - half, high: 0.6 + half, level: LEVEL });
-  expect(crossValidation.unionCeiling.interval!.high).toBe(1);
+  expect(crossValidation.oracle.interval!.high).toBe(1);
 });
 
 /** The record with one more option that was evaluated. */
@@ -501,11 +501,11 @@ test('a sum is a row of its own that has cost what its parts have', async () => 
   const sum = `${one}+${two}`;
   const summed = await built(await withOption(sum, { sums: [[one, two]] }));
   const { trainingRollouts, ...row } = armOf(summed, sum);
-  expect(row).toMatchObject({ role: 'sum', status: 'completed', successRate: { value: 0.75 } });
+  expect(row).toMatchObject({ role: 'merged', status: 'completed', successRate: { value: 0.75 } });
   expect(trainingRollouts.value).toBe(armOf(summed, one).trainingRollouts.value);
   expect(row.successRate!.id).toBe(`arms.${one}-${two}.success_rate`);
-  expect(summed.arms!.map(({ role }) => role).slice(0, 4)).toEqual(['base', 'adapter', 'sum', 'routed']);
-  expect(armOf(summed, 'union_ceiling').successRate!.value).toBe(0.75);
+  expect(summed.arms!.map(({ role }) => role).slice(0, 4)).toEqual(['base', 'adapter', 'merged', 'routed']);
+  expect(armOf(summed, 'oracle').successRate!.value).toBe(0.75);
 });
 
 test('an adapter is judged by all tasks of the target that it was tried on, each once', () => {
@@ -573,7 +573,7 @@ test('a policy that could not be evaluated is a failed row, and a bound over it 
   expect(armOf(part, one)).toMatchObject({ role: 'adapter', status: 'failed', reason: noAdapter });
   expect(armOf(part, one).allRollouts.value).toBe(armOf(report, one).allRollouts.value);
   expect(armOf(part, 'trace')).toMatchObject({ status: 'failed', reason: noRouter });
-  const { status, reason } = armOf(part, 'union_ceiling');
+  const { status, reason } = armOf(part, 'oracle');
   expect([status, reason]).toEqual(['failed', expect.stringContaining(one)]);
   expect([part.comparisons, part.router!.choices]).toEqual([[], undefined]);
 });

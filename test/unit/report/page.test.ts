@@ -50,7 +50,7 @@ function learned(): ReportDraft {
   const sums = [0.7, 0.5, 0.9, 0.6, 0.8].map((value, n): Arm => ({
     ...like,
     name: `complete_all_requested_actions+sum_number_${n}`,
-    role: 'sum',
+    role: 'merged',
     successRate: { ...like.successRate!, id: `arms.sum${n}.success_rate`, value },
   }));
   arms!.splice(4, 0, ...sums);
@@ -68,7 +68,7 @@ describe('texts that others wrote', () => {
   /** `attack` in every free text of the draft: names, reasons and definitions may be written by models. */
   function poisoned(draft: ReportDraft, attack: string): ReportDraft {
     const words =
-      /^(completed|not_trained|accepted|too_easy|too_hard|rollouts|selection|capabilities|router|evaluation|base|adapter|routed|bound|baseline|held_out|test|failed|passed|system|user|assistant|tool|environment|analyst|synthesizer)$/;
+      /^(completed|not_trained|accepted|too_easy|too_hard|rollouts|selection|capabilities|router|evaluation|base|adapter|routed|oracle|baseline|held_out|test|failed|passed|system|user|assistant|tool|environment|analyst|synthesizer)$/;
     const fixed = ['id', 'unit', 'startedAt', 'finishedAt', 'sha256', 'uri', 'purpose', 'branch'];
     const poison = (value: unknown, field = ''): unknown => {
       if (typeof value === 'string') return fixed.includes(field) || words.test(value) ? value : attack + value;
