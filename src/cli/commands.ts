@@ -39,6 +39,7 @@ const campaignCommands: readonly CommandText[] = [
     description:
       'check this machine; or a campaign file: what is missing, first turns of the base model, the target, cost, ' +
       'smallest detectable difference; or a program after --, or a module (FILE.js, FILE.ts)',
+    options: [option('--target', 'only check the target of the campaign file: no base model is needed')],
     examples: [
       ['campaign check', 'this machine'],
       ['campaign check campaigns/mine.yaml', 'everything that a campaign needs, and what it costs'],

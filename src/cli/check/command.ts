@@ -29,8 +29,13 @@ const show = (lines: readonly string[]): void => {
   for (const line of lines) print(wrapText(plainText(line), process.stdout.columns));
 };
 
+interface CheckOptions extends CommonOptions {
+  /** The target of a campaign file alone. */
+  target?: boolean;
+}
+
 /** @returns the exit code. Words after `--` are a program's command line. */
-export async function check(words: string[], options: CommonOptions): Promise<number> {
+export async function check(words: string[], options: CheckOptions): Promise<number> {
   if (process.argv.includes('--')) return checkProgram(words, options);
   const [file, ...more] = words;
   if (more.length > 0) {
@@ -38,7 +43,8 @@ export async function check(words: string[], options: CommonOptions): Promise<nu
     throw new InputError({ code: 'invalid_argument', field: 'target', value: words.join(' '), fix });
   }
   if (file === undefined) return checkMachine(options);
-  return isModuleFile(file) ? showModule(file, options) : checkCampaign(file, options);
+  if (isModuleFile(file)) return showModule(file, options);
+  return options.target ? showTarget(file, loadCampaign({ file }), options) : checkCampaign(file, options);
 }
 
 async function checkMachine(options: CommonOptions): Promise<number> {
@@ -61,15 +67,18 @@ async function checkProgram(command: string[], options: CommonOptions): Promise<
     throw new InputError({ code: 'invalid_argument', field: 'program', fix });
   }
   const target = { kind: processKind.kind, command, cwd: resolve('.') };
-  const findings = await checkTarget({
-    target: { target, plugins: [] },
-    home: homeOf(options),
-    say,
-    onCheck: say,
-  });
+  return showTarget(command.join(' '), { target, plugins: [] }, options);
+}
+
+async function showTarget(
+  name: string,
+  campaign: Pick<Campaign, 'target' | 'plugins'>,
+  options: CheckOptions,
+): Promise<number> {
+  const findings = await checkTarget({ target: campaign, home: homeOf(options), say, onCheck: say });
   if (!findings) return INTERRUPTED;
   if (options.json) print(JSON.stringify({ findings }));
-  else show(findingLines(command.join(' '), findings));
+  else show(findingLines(name, findings));
   return exitCode([], findings);
 }
 

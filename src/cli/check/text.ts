@@ -75,7 +75,9 @@ export function costLines(o: { tasks: TargetTasks; work: PlannedWork; cost: Cost
     ].join(', ');
   });
   return [
-    isGiven ? `for ${capabilities}, as given` : `for ${capabilities}, as published; the selection decides`,
+    isGiven
+      ? `planned for ${capabilities}, as given`
+      : `planned for ${capabilities}, as published; the selection decides`,
     ...taskLines(o.tasks),
     ...alignColumns(table, { numbers: true }).map((line) => `  ${line}`),
     ...(withGpus ? [`GPUs held: ${gpus.policyServer} by the policy server, ${gpus.trainers} by trainers`] : []),

@@ -94,9 +94,14 @@ it('what a campaign lacks is told before anything is started', async () => {
 });
 
 it('check finds a program that does not keep the contract', async () => {
-  const dead = await campaign(['check', '--json', '--', 'false']);
-  expect(dead.status).toBe(1);
-  expect(JSON.parse(dead.stdout)).toMatchObject({ findings: [{ check: 'describe' }] });
+  const file = join(newFolder(), 'dead.yaml');
+  const target = { kind: 'process', command: ['false'] };
+  writeFileSync(file, JSON.stringify({ name: 'dead', ...shopParts, baseModel: { path: 'x' }, target }));
+  for (const words of [`${file} --target`, '-- false']) {
+    const dead = await campaign(['check', '--json', ...words.split(' ')]);
+    expect(dead.status).toBe(1);
+    expect(JSON.parse(dead.stdout)).toMatchObject({ findings: [{ check: 'describe' }] });
+  }
 });
 
 it('output is whole however late it is read', async () => {

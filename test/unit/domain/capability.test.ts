@@ -18,6 +18,4 @@ describe('the beginning', () => {
   ])('is %s: %s', (_, told, expected) => {
     expect(beginningOf(origins(told))).toMatchObject(expected);
   });
-
-  it('is none where nobody tells it', () => expect(beginningOf([])).toBeUndefined());
 });
