@@ -154,7 +154,8 @@ function priceSentence(o: {
   const price = share === undefined ? '' : ` with ${shortPercent(Math.round(100 * share) / 100)} of the rollouts`;
   if (samePolicy(plain, routed)) return say(`${plain.name} and ${routed.name} are one policy.`, ...behind);
   const way = direction(difference.interval);
-  const standing = way === undefined ? 'no significant difference from' : way === 'up' ? 'worse than' : 'better than';
+  const standing =
+    way === undefined ? 'no significant difference from' : `significantly ${way === 'up' ? 'lower' : 'higher'} than`;
   const advice =
     way === 'down'
       ? TRAIN
@@ -170,4 +171,4 @@ function priceSentence(o: {
 }
 
 const TRAIN = 'train on the target';
-const paid = (isCheaper: boolean) => (isCheaper ? 'the additional rollouts pay' : 'it is no cheaper');
+const paid = (isCheaper: boolean) => (isCheaper ? 'in this run the additional rollouts paid off' : 'it is no cheaper');
