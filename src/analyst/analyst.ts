@@ -65,7 +65,7 @@ export interface Analyst {
 export interface AnalystKind extends Kind<Analyst | Promise<Analyst>> {
   /** The language model that it asks; absent of a kind that asks none. */
   readonly languageModel?: (spec: KindSpec) => LanguageModelSpec;
-  /** What one request of it holds, for `campaign check`. */
+  /** The content of one request, for `campaign check`. */
   readonly planned?: (spec: KindSpec) => { chunkTokens: number; labelsPerChunk: number };
 }
 

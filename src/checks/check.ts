@@ -47,7 +47,7 @@ export class MissingRequirement extends Error {
 interface CheckRun {
   /** The stage that the campaign stops after. */
   until?: Stage | undefined;
-  /** Whether an error means a missing requirement; other errors are thrown on. */
+  /** Returns whether an error means a missing requirement; other errors are rethrown. */
   isMissing?: (error: unknown) => boolean;
 }
 

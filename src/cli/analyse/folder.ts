@@ -54,7 +54,7 @@ export function nameOf(home: Pick<Home, 'root'>, [file = '']: readonly string[],
   return name;
 }
 
-/** Whether the folder of this name is an analysis. */
+/** Returns whether the folder of this name is an analysis. */
 export const isAnalysis = (home: Pick<Home, 'root'>, name: string): boolean =>
   existsSync(placeOf(home, name).conversations);
 

@@ -34,7 +34,7 @@ function languageModelsOf(campaign: Campaign, kinds: Registry): Map<string, Lang
 }
 
 interface ModelChecks {
-  /** Whether to send each model one request, which costs a few tokens; else only its key is checked. */
+  /** Sends each model one request, which costs a few tokens; otherwise only its key is checked. */
   asks: boolean;
 }
 

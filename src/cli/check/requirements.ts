@@ -27,7 +27,7 @@ export function requirements(o: {
   /** Also sends one request to each language model, and tries adapters on a vLLM. */
   closely?: boolean;
   until?: Stage | undefined;
-  /** Whether a Temporal cluster is there already. */
+  /** A Temporal cluster is already running. */
   cluster?: boolean;
   ask?: () => Promise<OpenedTarget>;
 }): CheckItem[] {

@@ -55,7 +55,7 @@ export function countWork(o: { campaign: Campaign; tasks: Prepared['tasks']; cap
 
 export type PlannedWork = ReturnType<typeof countWork>;
 
-/** Whether a gradient follows the rollout. */
+/** True if a gradient is computed from the rollout. */
 type RolloutKind = 'rollout' | 'training';
 const kindsOfRollouts: readonly RolloutKind[] = ['rollout', 'training'];
 /** Of one rollout: its share of the wall time, and the policy's tokens; every turn counts its whole prompt. */
