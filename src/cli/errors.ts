@@ -56,7 +56,7 @@ export class InputError extends UserError {
     this.problems = [first, ...others];
   }
 
-  /** Whether the command line or a file is wrong, rather than the machine. */
+  /** True if the command line or a file is wrong, false if the machine is. */
   get isUsage(): boolean {
     return !this.problems.some(({ code }) => code === 'missing_requirement' || code === 'port_in_use');
   }

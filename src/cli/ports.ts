@@ -19,7 +19,7 @@ export interface NamedPort {
 export const temporalPort: NamedPort = { name: 'Temporal server', flag: '--temporal-port', preferred: 7233 };
 export const uiPort: NamedPort = { name: 'Temporal UI', flag: '--ui-port', preferred: 8233 };
 
-/** Where `campaign serve` listens. */
+/** The default port of `campaign serve`. */
 export const GATEWAY_PORT = 8100;
 
 /** Ports as the user gave them: undefined is the preferred one if it is free, 0 any free one. */

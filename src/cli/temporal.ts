@@ -150,7 +150,7 @@ export function placeLines({ address, namespace }: TemporalAddress, workflow?: s
   return [place, ...(ui ? [`${ui}/namespaces/${namespace}/workflows${path}`] : [])];
 }
 
-/** Whether a worker polls the queue for workflows. */
+/** Returns whether a worker polls the queue for workflows. */
 export async function hasWorkers({ client }: Temporal, queue: string): Promise<boolean> {
   const { pollers } = await client.workflowService.describeTaskQueue({
     namespace: client.options.namespace,

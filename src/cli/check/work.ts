@@ -58,7 +58,7 @@ export type PlannedWork = ReturnType<typeof countWork>;
 /** True if a gradient is computed from the rollout. */
 type RolloutKind = 'rollout' | 'training';
 const kindsOfRollouts: readonly RolloutKind[] = ['rollout', 'training'];
-/** Of one rollout: its share of the wall time, and the policy's tokens; every turn counts its whole prompt. */
+/** The cost of one rollout: its share of the wall time, and the policy's tokens, where every turn counts its whole prompt. */
 const quantities = ['seconds', 'promptTokens', 'completionTokens'] as const;
 type Quantity = (typeof quantities)[number];
 

@@ -71,12 +71,12 @@ export async function readStart({ file, home, options }: { file: string; home: H
 
 export type Decision = 'start' | 'attach' | 'show';
 
-/** What a command knows of the campaign that it names. */
+/** The state of a named campaign, as a command reads it. */
 type About = Digests & { name: string; store: string; until?: Stage | undefined };
 
 class OtherConfiguration extends UserError {}
 
-/** Whether it ended before its base rollouts were complete, such as by the base-model check: another configuration may take its name. */
+/** Returns whether a campaign ended before its base rollouts were complete, so that another configuration may take its name. */
 const isNameFree = ({ status, stage }: CampaignState): boolean =>
   status !== 'RUNNING' && status !== 'COMPLETED' && (stage === undefined || stage === 'rollouts');
 
