@@ -156,7 +156,7 @@ const importRules = Object.entries(mayImport).flatMap(([folder, allowed]) =>
 
 export default tseslint.config(
   {
-    ignores: ['dist', 'node_modules', '.venv*', '.campaigns', 'coverage', 'jest.config.js'],
+    ignores: ['dist', 'node_modules', '.venv*', '.campaigns', 'coverage', 'jest.config.js', 'examples/triage/modules'],
   },
   js.configs.recommended,
   { files: ['web/build.mjs'], languageOptions: { globals: { URL: 'readonly' } } },
@@ -171,7 +171,7 @@ export default tseslint.config(
   { files: ['src/plugin.ts'], rules: importRule(importPatterns('plugin.ts', pluginMayImport, './')) },
   {
     files: ['examples/shop/**/*.{ts,js}', 'examples/plugin-minimal/*.js'],
-    rules: importRule([{ regex: '(src|dist)/', message: 'A plug-in imports campaign/plugin.' }]),
+    rules: importRule([{ regex: '(src|dist)/', message: 'A plug-in imports trace-campaign/plugin.' }]),
   },
   { files: ['src/registry.ts'], rules: importRule(importPatterns('registry.ts', registryMayImport, './')) },
   { files: ['src/metrics.ts'], rules: importRule(importPatterns('metrics.ts', [], './')) },

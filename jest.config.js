@@ -13,7 +13,7 @@ module.exports = {
   moduleNameMapper: {
     '^(\\.{1,2}/.*)\\.js$': '$1',
     // The shop and what it imports are sources, too.
-    '^campaign/plugin$': '<rootDir>/src/plugin.ts',
+    '^trace-campaign/plugin$': '<rootDir>/src/plugin.ts',
     '/examples/shop$': '<rootDir>/examples/shop/index.ts',
   },
   transform: {

@@ -69,26 +69,23 @@ async function loop(env: TestWorkflowEnvironment): Promise<void> {
     await sleep(LATENCY_MS);
     return (await agent.sample(request)).message;
   });
-  const batchIn = (name: string) => {
-    const store = openFolderStore(join(folder, name));
-    return async (title: string) => {
-      const batch = await rollOut({
-        ...{ environment: createShop(), policy: { base: 'base@1', adapters: [] }, client, store },
-        tasks: Array.from({ length: TASKS }, (_, n) => `train-${n}`),
-        ...{ attempts: ATTEMPTS, concurrency: CONCURRENCY, sampling: { temperature: 1, topP: 1, maxTokens: 48 } },
-        // Each batch of its own: none finds the rollouts of another.
-        ...{ seed: [...title].reduce((sum, c) => (sum * 31 + c.charCodeAt(0)) % 1e6, 7), purpose: 'test', title },
-        ...{ maxAttempts: 1, campaign: 'bench' },
-      });
-      return batch.summary;
-    };
-  };
+  let batches = 0;
+  async function playBatch(title: string) {
+    const batch = await rollOut({
+      ...{ environment: createShop(), policy: { base: 'base@1', adapters: [] }, client },
+      tasks: Array.from({ length: TASKS }, (_, n) => `train-${n}`),
+      ...{ attempts: ATTEMPTS, concurrency: CONCURRENCY, sampling: { temperature: 1, topP: 1, maxTokens: 48 } },
+      // Each batch has a store of its own: none finds the rollouts of another.
+      store: openFolderStore(join(folder, String(batches++))),
+      ...{ seed: 1, purpose: 'test', title, maxAttempts: 1, campaign: 'bench' },
+    });
+    return batch.summary;
+  }
   const played: string[] = [];
-  const inCampaign = batchIn('campaign');
   const { activities } = fakeActivities({
     rollOut: (input: RollOutInput) => {
       played.push(input.title);
-      return inCampaign(input.title);
+      return playBatch(input.title);
     },
     select: selects(['one']),
   });
@@ -97,9 +94,8 @@ async function loop(env: TestWorkflowEnvironment): Promise<void> {
     await (await start(env, { campaign: config({ name: 'loop', arms: [] }) })).result();
     return secondsSince(begun);
   });
-  const alone = batchIn('alone');
   const begun = performance.now();
-  for (const title of played) await alone(title);
+  for (const title of played) await playBatch(title);
   const loopSeconds = secondsSince(begun);
   print({
     ...{ part: 'loop', ratio: rounded(campaignSeconds / loopSeconds), wanted: 1.05 },
@@ -110,46 +106,41 @@ async function loop(env: TestWorkflowEnvironment): Promise<void> {
 
 const CAPABILITIES = 10;
 const GPUS = 3;
-
-/** When the last of these ends where each is begun by whoever is free first. */
-function ideal(seconds: readonly number[]): number {
-  const free = Array.from({ length: GPUS }, () => 0);
-  for (const one of seconds) {
-    const next = free.indexOf(Math.min(...free));
-    free[next]! += one;
-  }
-  return Math.max(...free);
-}
+const TRAINING_SECONDS = 4;
 
 async function schedule(env: TestWorkflowEnvironment): Promise<void> {
-  const trained: { from: number; seconds: number }[] = [];
+  const ends: number[] = [];
   const { activities: fake } = fakeActivities({
     select: selects(Array.from({ length: CAPABILITIES }, (_, n) => `capability_${n}`)),
   });
   const activities: Activities = {
     ...fake,
     train: async (input) => {
-      const seconds = 2 + ((Number(/\d+/.exec(input.name)?.[0]) * 7) % 5);
-      trained.push({ from: performance.now(), seconds });
-      await sleep(seconds * 1000);
+      await sleep(TRAINING_SECONDS * 1000);
+      ends.push(performance.now());
       return fake.train(input);
     },
   };
-  const seconds = await withWorkers(env, { activities, gpus: GPUS }, async () => {
-    await (await start(env, { campaign: config({ name: 'schedule', arms: [] }) })).result();
-    const end = Math.max(...trained.map((one) => one.from + one.seconds * 1000));
-    return (end - Math.min(...trained.map(({ from }) => from))) / 1000;
-  });
-  const best = ideal(trained.map((one) => one.seconds));
+  await withWorkers(env, { activities, gpus: GPUS }, async () =>
+    (await start(env, { campaign: config({ name: 'schedule', arms: [] }) })).result(),
+  );
+  const seconds = TRAINING_SECONDS + (Math.max(...ends) - Math.min(...ends)) / 1000;
+  const idealSeconds = TRAINING_SECONDS * Math.ceil(CAPABILITIES / GPUS);
   print({
-    ...{ part: 'schedule', ratio: rounded(seconds / best), wanted: 1.1, capabilities: CAPABILITIES, gpus: GPUS },
-    ...{ seconds: rounded(seconds), idealSeconds: best },
+    ...{
+      part: 'schedule',
+      ratio: rounded(seconds / idealSeconds),
+      wanted: 1.1,
+      capabilities: CAPABILITIES,
+      gpus: GPUS,
+    },
+    ...{ seconds: rounded(seconds), idealSeconds },
   });
 }
 
 /** The smallest that a campaign file may say. */
 const HEARTBEAT_SECONDS = 20;
-const TRAINING_SECONDS = 10;
+const WORK_SECONDS = 10;
 
 /** A gpu worker in a process of its own, whose trainings do nothing for a while; it prints a line as each begins. */
 async function gpuWorker(address: string): Promise<void> {
@@ -162,7 +153,7 @@ async function gpuWorker(address: string): Promise<void> {
       ...activities,
       train: async (input: Parameters<Activities['train']>[0]) => {
         console.log('training');
-        for (let second = 0; second < TRAINING_SECONDS; second++) {
+        for (let second = 0; second < WORK_SECONDS; second++) {
           Context.current().heartbeat();
           await sleep(1000);
         }

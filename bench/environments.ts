@@ -1,19 +1,16 @@
 /**
  * Episodes of synthesized environments a core-second: four steps, reward and reference, for a module of every generator on `shop`.
  *
- *   node -r ./test/support/register.cjs bench/environments.ts [--seconds 5] [--concurrency 32]
+ *   node -r ./test/support/register.cjs bench/environments.ts
  *
  * Core-seconds are those of the whole process, threads of the sandbox included. Prints one JSON object.
  */
-import { parseArgs } from 'node:util';
 import type { AssistantMessage } from '../src/domain/messages';
 import { openModule, type EnvironmentModule, sandboxEnvironment } from '../src/sandbox/module';
 import { capabilityNames, generate, shopTarget } from '../test/fixtures/synthesis/generate';
 
-const { values } = parseArgs({
-  options: { seconds: { type: 'string', default: '5' }, concurrency: { type: 'string', default: '32' } },
-});
-const [seconds, concurrency] = [Number(values.seconds), Number(values.concurrency)];
+const SECONDS = 5;
+const CONCURRENCY = 32;
 const WARM_UP = 50;
 const STEPS = 4;
 
@@ -26,16 +23,11 @@ async function scriptOf(module: EnvironmentModule, seed: number): Promise<Assist
   return [...Array.from({ length: STEPS - 1 }, () => calls), { role: 'assistant', content: 'that is all .' }];
 }
 
-async function play(environment: Played, seed: number, script: readonly AssistantMessage[]): Promise<number> {
+async function play(environment: Played, seed: number, script: readonly AssistantMessage[]): Promise<void> {
   const episode = await environment.reset({ id: `seed-${seed}`, seed: 0 });
-  let steps = 0;
-  for (const message of script) {
-    steps += 1;
-    if ((await episode.step(message)).done) break;
-  }
+  for (const message of script) if ((await episode.step(message)).done) break;
   await episode.evaluate('user_stop');
   await episode.close();
-  return steps;
 }
 
 async function measure(source: string) {
@@ -45,22 +37,19 @@ async function measure(source: string) {
   for (let seed = 0; seed < WARM_UP; seed++) scripts.set(seed, await scriptOf(module, seed));
   for (let round = 0; round < 10; round++) for (const [seed, script] of scripts) await play(environment, seed, script);
   const [cpu, started] = [process.cpuUsage(), performance.now()];
-  let [episodes, steps, next] = [0, 0, 0];
+  let episodes = 0;
   const worker = async (): Promise<void> => {
-    while (performance.now() - started < seconds * 1000) {
-      const seed = next++ % WARM_UP;
-      const played = await play(environment, seed, scripts.get(seed)!);
-      steps += played;
-      episodes += 1;
+    while (performance.now() - started < SECONDS * 1000) {
+      const seed = episodes++ % WARM_UP;
+      await play(environment, seed, scripts.get(seed)!);
     }
   };
-  await Promise.all(Array.from({ length: concurrency }, worker));
+  await Promise.all(Array.from({ length: CONCURRENCY }, worker));
   const { user, system } = process.cpuUsage(cpu);
   await environment.close();
   return {
     episodesPerCoreSecond: Math.round(episodes / ((user + system) / 1e6)),
-    episodesPerSecond: Math.round(episodes / ((performance.now() - started) / 1000)),
-    steps: Number((steps / episodes).toFixed(2)),
+    episodesPerSecond: Math.round(episodes / SECONDS),
   };
 }
 
@@ -71,5 +60,5 @@ void (async () => {
   await measure((await generate('tell_requested_information', description, { rollouts })).source);
   for (const name of capabilityNames)
     classes[name] = await measure((await generate(name, description, { rollouts })).source);
-  console.log(JSON.stringify({ concurrency, steps: STEPS, classes }, null, 2));
+  console.log(JSON.stringify({ concurrency: CONCURRENCY, steps: STEPS, classes }, null, 2));
 })();

@@ -1,11 +1,11 @@
 /**
  * The rollout engine against the policy server's own closed-loop maximum, side by side in one run:
  *
- *   node -r ./test/support/register.cjs bench/rollout-engine.ts [--model models/base] [--tasks 100] [--attempts 16] ...
+ *   node -r ./test/support/register.cjs bench/rollout-engine.ts [--model models/base]
  *
  * `raw` is what the server can do: as many HTTP clients as the engine's concurrency send the very requests that the engine has sent,
  * ready-made, one after the other per episode, and look at nothing in the answers. Each measurement has a server of its own, so
- * that no prefix cache is warm. Prints one JSON object.
+ * that no prefix cache is warm. Prints one JSON object; seconds are those of one round.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,84 +19,44 @@ import { createMerger } from '../src/policy/merge';
 import { completionBody } from '../src/policy/wire';
 import { rollOut, type RolloutBatch } from '../src/rollout/engine';
 import { turnSeed } from '../src/rollout/batch';
+import { median } from '../src/domain/statistics';
 import { forEachBounded } from '../src/domain/concurrency';
 import { type EmbeddedServer, startEmbeddedServer } from '../test/support/embedded-server';
 
-const { values } = parseArgs({
-  options: {
-    model: { type: 'string', default: 'models/base' },
-    tasks: { type: 'string', default: '100' },
-    attempts: { type: 'string', default: '16' },
-    concurrency: { type: 'string', default: '64' },
-    rounds: { type: 'string', default: '5' },
-    threads: { type: 'string', default: '1' },
-    'max-tokens': { type: 'string', default: '48' },
-  },
-});
-const [tasks, attempts, concurrency, rounds] = [values.tasks, values.attempts, values.concurrency, values.rounds].map(
-  Number,
-) as [number, number, number, number];
-const sampling = { temperature: 1, topP: 1, maxTokens: Number(values['max-tokens']) };
+const { model } = parseArgs({ options: { model: { type: 'string', default: 'models/base' } } }).values;
+const [tasks, attempts, concurrency, rounds] = [100, 16, 64, 5];
+const sampling = { temperature: 1, topP: 1, maxTokens: 48 };
 const folder = mkdtempSync(join(tmpdir(), 'bench-'));
 
-interface Measured {
-  tokensPerSecond: number;
-  requestsPerSecond: number;
-  /** CPU of this process, per request. */
-  cpuMicroseconds: number;
-}
-
 /** Runs the engine on the shop's tasks `from`..`from + count`. */
-function engine({ server, from, count, name }: { server: EmbeddedServer; from: number; count: number; name: string }) {
-  const store = openFolderStore(join(folder, name));
+function engine({ server, from = 0, count = tasks }: { server: EmbeddedServer; from?: number; count?: number }) {
+  const store = openFolderStore(mkdtempSync(join(folder, 'store-')));
   const merge = createMerger({ store, python: '.venv/bin/python' });
   const client = createPolicyClient({ url: server.url, concurrency, store, merge });
-  const names = Array.from({ length: count }, (_, n) => `train-${from + n}`);
   return rollOut({
-    environment: createShop(),
-    policy: { base: server.base, adapters: [] },
-    tasks: names,
-    attempts,
-    sampling,
-    seed: 1,
-    concurrency,
-    campaign: 'bench',
-    purpose: 'test',
-    title: 'bench',
-    maxAttempts: 1,
-    store,
-    client,
+    ...{ environment: createShop(), policy: { base: server.base, adapters: [] }, store, client },
+    ...{ tasks: Array.from({ length: count }, (_, n) => `train-${from + n}`), attempts, sampling, concurrency },
+    ...{ seed: 1, maxAttempts: 1, campaign: 'bench', purpose: 'test', title: 'bench' },
   }).finally(() => client.close());
 }
 
 /** The requests of every episode of a batch, in the engine's order. */
 async function requestsOf({ records }: RolloutBatch): Promise<string[][]> {
   const { tools } = await createShop().describe();
-  const episodes: string[][] = [];
-  for (const rollout of await records()) {
+  return (await records()).map((rollout) => {
     if (rollout.status !== 'scored') throw new Error(`broken rollout: ${rollout.error.message}`);
     const { messages, key } = rollout;
     const turns = messages.flatMap(({ role }, n) => (role === 'assistant' ? [n] : []));
-    episodes.push(
-      turns.map((n, turn) =>
-        JSON.stringify(
-          completionBody({
-            model: 'base',
-            messages: messages.slice(0, n),
-            tools,
-            sampling,
-            seed: turnSeed({ key, turn }),
-          }),
-        ),
-      ),
-    );
-  }
-  return episodes;
+    return turns.map((n, turn) => {
+      const asked = { model: 'base', messages: messages.slice(0, n), tools, sampling, seed: turnSeed({ key, turn }) };
+      return JSON.stringify(completionBody(asked));
+    });
+  });
 }
 
-async function raw({ url, episodes }: { url: string; episodes: string[][] }): Promise<void> {
+async function raw({ server, episodes }: { server: EmbeddedServer; episodes: string[][] }): Promise<void> {
   const agent = new Agent({ connections: concurrency });
-  const request = { origin: url, path: '/v1/chat/completions', method: 'POST' } as const;
+  const request = { origin: server.url, path: '/v1/chat/completions', method: 'POST' } as const;
   const headers = { 'content-type': 'application/json' };
   await forEachBounded({
     items: episodes,
@@ -112,69 +72,32 @@ async function raw({ url, episodes }: { url: string; episodes: string[][] }): Pr
   await agent.close();
 }
 
-/** Tokens that the server has sampled so far. */
-async function sampledTokens(url: string): Promise<{ tokens: number; requests: number }> {
-  const text = await (await fetch(`${url}/metrics`)).text();
-  const sum = (pattern: RegExp) => [...text.matchAll(pattern)].reduce((total, [, value]) => total + Number(value), 0);
-  return {
-    tokens: sum(/^\w*completion_tokens\w*(?:\{.*?\})? (\S+)$/gm),
-    requests: sum(/^\w*requests_total(?:\{.*?\})? (\S+)$/gm),
-  };
-}
-
-/** Starts a server, warms it up on other tasks, and measures `work`. */
-async function measure(name: string, work: (server: EmbeddedServer) => Promise<unknown>): Promise<Measured> {
-  const server = await startEmbeddedServer({
-    model: values.model,
-    args: ['--threads', values.threads, '--max-batch', String(concurrency)],
-  });
+/** Starts a server, warms it up on other tasks, and returns what `work` comes to and its seconds. */
+async function measure<T>(work: (server: EmbeddedServer) => Promise<T>): Promise<{ result: T; seconds: number }> {
+  const server = await startEmbeddedServer({ model, args: ['--max-batch', String(concurrency)] });
   try {
-    await engine({ server, from: 300, count: Math.ceil(concurrency / attempts), name: `${name}-warm` });
-    const before = await sampledTokens(server.url);
-    const [cpu, started] = [process.cpuUsage(), performance.now()];
-    await work(server);
-    const seconds = (performance.now() - started) / 1000;
-    const { user, system } = process.cpuUsage(cpu);
-    const after = await sampledTokens(server.url);
-    const requests = after.requests - before.requests;
-    return {
-      tokensPerSecond: (after.tokens - before.tokens) / seconds,
-      requestsPerSecond: requests / seconds,
-      cpuMicroseconds: (user + system) / requests,
-    };
+    await engine({ server, from: 300, count: Math.ceil(concurrency / attempts) });
+    const started = performance.now();
+    const result = await work(server);
+    return { result, seconds: (performance.now() - started) / 1000 };
   } finally {
     await server.stop();
   }
 }
 
-const median = (numbers: number[]): number => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)]!;
-const rounded = (value: object) =>
-  JSON.parse(
-    JSON.stringify(value, (_, v: unknown) => (typeof v === 'number' ? Number(v.toPrecision(4)) : v)),
-  ) as object;
-
 async function main(): Promise<void> {
-  let episodes: string[][] = [];
-  await measure('record', async (server) => {
-    episodes = await requestsOf(await engine({ server, from: 0, count: tasks, name: 'record' }));
-  });
-  const results: { raw: Measured; engine: Measured; ratio: number }[] = [];
+  const { result: episodes } = await measure(async (server) => requestsOf(await engine({ server })));
+  const seconds: Record<'raw' | 'engine', number[]> = { raw: [], engine: [] };
   for (let round = 0; round < rounds; round++) {
-    const name = `engine-${round}`;
-    const ours = () => measure(name, (server) => engine({ server, from: 0, count: tasks, name }));
-    const theirs = () => measure(`raw-${round}`, ({ url }) => raw({ url, episodes }));
     // Who goes first changes from round to round: the machine may get slower or faster meanwhile.
-    const [first, second] = round % 2 === 0 ? [await theirs(), await ours()] : [await ours(), await theirs()];
-    const [rawResult, engineResult] = round % 2 === 0 ? [first, second] : [second, first];
-    results.push({
-      raw: rawResult,
-      engine: engineResult,
-      ratio: engineResult.tokensPerSecond / rawResult.tokensPerSecond,
-    });
+    for (const side of round % 2 === 0 ? (['raw', 'engine'] as const) : (['engine', 'raw'] as const)) {
+      const work = (server: EmbeddedServer) => (side === 'raw' ? raw({ server, episodes }) : engine({ server }));
+      seconds[side].push((await measure<unknown>(work)).seconds);
+    }
   }
-  const ratio = median(results.map((result) => result.ratio));
-  const load = { model: values.model, rollouts: tasks * attempts, turns: episodes.flat().length, concurrency };
-  console.log(JSON.stringify(rounded({ bench: 'rollout-engine', ratio, wanted: 0.9, ...load, rounds: results })));
+  const ratio = median(seconds.raw.map((one, round) => one / seconds.engine[round]!));
+  const load = { model, rollouts: tasks * attempts, turns: episodes.flat().length, concurrency };
+  console.log(JSON.stringify({ bench: 'rollout-engine', ratio, wanted: 0.9, ...load, seconds }));
 }
 
 void main().finally(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,16 +1,15 @@
 /**
  * A training whose store is a bucket, where every request takes its time, against the same on a folder:
  *
- *   node -r ./test/support/register.cjs bench/store.ts [--request-ms 200] [--rollouts-ms 10000] [--update-ms 10000] [--steps 5]
+ *   node -r ./test/support/register.cjs bench/store.ts
  *
- * Rollouts and updates take as long as they are told to, so that what is left is the store's. `requests` is how many of its requests a step waits for,
- * one after the other. Prints one JSON object.
+ * Rollouts and updates take ten seconds each, so that what is left is the store's. `requests` is how many of its requests a step waits for, one
+ * after the other. Prints one JSON object.
  */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { createGpuActivities } from '../src/activities';
@@ -21,29 +20,22 @@ import type { ArtifactStore } from '../src/store/store';
 import { campaignSchema } from '../src/domain/campaign';
 import { registry, shopParts } from '../test/support/kinds';
 import { dealGpus } from '../src/training/learner-process';
+import { putPlan } from '../test/support/activity-inputs';
 import { countingEnvironment, countingPolicy } from '../test/support/counting-environment';
 import { poolOf } from '../test/support/environment-pool';
 import { startWire } from '../test/support/hosts';
 import { bucket, startS3Server } from '../test/support/s3-server';
 
-const { values } = parseArgs({
-  options: {
-    'request-ms': { type: 'string', default: '200' },
-    'rollouts-ms': { type: 'string', default: '10000' },
-    'update-ms': { type: 'string', default: '10000' },
-    steps: { type: 'string', default: '5' },
-  },
-});
-const [requestMs, rolloutsMs, updateMs, steps] = (['request-ms', 'rollouts-ms', 'update-ms', 'steps'] as const).map(
-  (name) => Number(values[name]),
-) as [number, number, number, number];
+const REQUEST_MS = 200;
+const WORK_MS = 10_000;
+const STEPS = 5;
 const folder = mkdtempSync(join(tmpdir(), 'bench-'));
 const python = join(folder, 'python');
 const learner = resolve(__dirname, '../test/fixtures/learners/timed-steps.mjs');
 const isBase = `[ "$3" = base-id ] && { echo '{"id":"base@1"}' > "$7"; exit 0; }`;
 writeFileSync(python, `#!/bin/sh\n${isBase}\nexec "${process.execPath}" "${learner}" "$5"\n`);
 chmodSync(python, 0o755);
-process.env['UPDATE_MS'] = String(updateMs);
+process.env['UPDATE_MS'] = String(WORK_MS);
 
 /** Seconds that a step takes, from the end of the first to that of the last. */
 async function trained(name: string, store: ArtifactStore): Promise<number> {
@@ -53,37 +45,30 @@ async function trained(name: string, store: ArtifactStore): Promise<number> {
     name,
     ...shopParts,
     baseModel: { path: 'models/base' },
-    training: { steps, checkpointEvery: 1000, groupsPerStep: 1, groupSize: 8 },
+    training: { steps: STEPS, checkpointEvery: 1000, groupsPerStep: 1, groupSize: 8 },
   });
-  const body = JSON.stringify({ train: ['n-2'], validation: [], router: [], test: [] });
-  const plan = await store.put({ key: 'plan', producer: 'bench', inputs: [], mediaType: 'application/json', body });
   const input: TrainInput = {
-    ...{
-      name,
-      store: await store.id(),
-      campaign: 'bench',
-      budget: {},
-      maker: { kind: 'bench', version: '1', options: {} },
-    },
+    ...{ name, store: await store.id(), campaign: 'bench', budget: {} },
+    maker: { kind: 'bench', version: '1', options: {} },
     environment: { kind: 'shop' },
-    tasks: { kind: 'plan', plan, part: 'train' },
+    tasks: { kind: 'plan', plan: await putPlan(store, ['n-2']), part: 'train' },
     ...{ base: 'base@1', training, seed: 1, maxTokens: 16, maxSteps: 8 },
     ...{ concurrency: 8, maxAttempts: 1, stallSeconds: 60, trainer: { kind: 'local' } },
   };
   const { train } = createGpuActivities({
     ...{ store, home, python, kinds: registry, model: 'models/base' },
     // A rollout is four turns.
-    client: countingPolicy(() => sleep(rolloutsMs / 4)),
+    client: countingPolicy(() => sleep(WORK_MS / 4)),
     environments: poolOf(() => Promise.resolve(countingEnvironment())),
     gpus: dealGpus({ slots: 1, perTrainer: 0, visible: undefined }),
   });
   const ends: number[] = [];
   const activity = new MockActivityEnvironment();
-  activity.on('heartbeat', ({ step = 0 }: { step?: number }) => {
-    if (step > ends.length) ends.push(performance.now());
+  activity.on('heartbeat', (details?: { step?: number }) => {
+    if ((details?.step ?? 0) > ends.length) ends.push(performance.now());
   });
   await activity.run(train, input);
-  return (ends.at(-1)! - ends[0]!) / 1000 / (steps - 1);
+  return (ends.at(-1)! - ends[0]!) / 1000 / (STEPS - 1);
 }
 
 async function main(): Promise<void> {
@@ -96,9 +81,9 @@ async function main(): Promise<void> {
   try {
     const onFolder = await trained('folder', openFolderStore(join(folder, 'artifacts')));
     const near = await trained('near', inBucket('near'));
-    wire.delay(requestMs / 2);
+    wire.delay(REQUEST_MS / 2);
     const far = await trained('far', inBucket('far'));
-    const requests = ((far - near) * 1000) / requestMs;
+    const requests = ((far - near) * 1000) / REQUEST_MS;
     console.log(JSON.stringify({ folder: onFolder, near, far, ratio: far / onFolder, requests }, null, 1));
   } finally {
     wire.close();

@@ -8,7 +8,6 @@ const counters = {
   campaign_optimizer_steps: 'Finished optimizer steps',
 } as const;
 
-/** Adds to a counter of the campaign whose activity is running. */
 export function count(name: keyof typeof counters, value: number, tags: MetricTags = {}): void {
   const activity = asyncLocalStorage.getStore();
   // Workflow ids of children begin with the campaign's.

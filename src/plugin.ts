@@ -1,7 +1,4 @@
-/**
- * The module that plug-ins import: `import { defineKind, z } from 'campaign/plugin'` (docs/extending.md). A plug-in is a module that exports its name, its
- * version and kinds.
- */
+/** The module that plug-ins import (docs/extending.md). A plug-in is a module that exports its name, its version and kinds. */
 import type { AnalystKind } from './analyst/analyst';
 import type { EnvironmentKind } from './environments/kinds';
 import type { RouterKind } from './routing/router';
@@ -29,12 +26,10 @@ export {
   type Evaluation,
   type Reference,
   type Split,
-  splitSchema,
   type StepResult,
   type StopReason,
 } from './domain/environment';
 export { isFailure, OutsideFailure } from './domain/failures';
-export { firstIssue } from './domain/issues';
 export { defineKind, type Identity, type Kind } from './domain/kinds';
 export {
   agentView,
@@ -42,7 +37,6 @@ export {
   type JsonSchema,
   jsonText,
   type Message,
-  messageSchema,
   type ToolCall,
   type ToolSchema,
 } from './domain/messages';
@@ -52,5 +46,5 @@ export { mean, populationStd } from './domain/statistics';
 export { valueProblem } from './environments/json-schema';
 export type { EnvironmentKind };
 export * from './routing/router';
-export { escaped, expressionOf, type Vocabulary, vocabularyOf } from './sandbox/vocabulary';
+export { type Vocabulary, vocabularyOf } from './sandbox/vocabulary';
 export * from './synthesis/synthesizer';

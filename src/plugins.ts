@@ -1,7 +1,4 @@
-/**
- * Loads plug-ins and adds their kinds to those of the program. The command line loads what a campaign file names, a worker what its flags name:
- * nothing that comes from Temporal or a store is ever loaded. Workflow code has no plug-ins.
- */
+/** Loads plug-ins that a campaign file or a worker's flags name; nothing that comes from Temporal or a store is ever loaded. */
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
@@ -18,9 +15,8 @@ const kindsSchema = <K extends Kind<unknown, never>>() =>
   z.array(z.custom<K>(isKind, 'expected a kind that defineKind has made')).default([]);
 
 function isKind(value: unknown): boolean {
-  const { kind, version, options, read, open } = (value ?? {}) as Partial<Kind<unknown>>;
-  const texts = typeof kind === 'string' && typeof version === 'string';
-  return texts && typeof options === 'object' && typeof read === 'function' && typeof open === 'function';
+  const { kind, read, open } = (value ?? {}) as Partial<Kind<unknown>>;
+  return typeof kind === 'string' && typeof read === 'function' && typeof open === 'function';
 }
 
 const pluginSchema = z.object({
@@ -32,10 +28,7 @@ const pluginSchema = z.object({
   routers: kindsSchema<NonNullable<Plugin['routers']>[number]>(),
 });
 
-/**
- * Returns the absolute path of a plug-in that a file in `folder` names: a path where the name begins with `.` or `/`, else a package that Node
- * finds from there. Throws where there is no such package.
- */
+/** Returns the absolute path of a plug-in: a path where the name begins with `.` or `/`, else a package that Node finds from `folder`. */
 export function pluginPath(named: string, folder: string): string {
   if (/^[./]/.test(named)) return resolve(folder, named);
   try {
@@ -53,10 +46,7 @@ function loadPlugin(path: string) {
   try {
     exported = createRequire(__filename)(path);
   } catch (error) {
-    const fix =
-      reasonOf(error).includes("'campaign'") || reasonOf(error).includes("'campaign/plugin'")
-        ? `run \`npm install ${projectRoot}\` where it is installed`
-        : 'correct the plug-in, or name another';
+    const fix = `correct it; where it lacks trace-campaign, run \`npm install ${projectRoot}\` in its folder`;
     throw new Error(`plug-in ${path} cannot be loaded (${firstLine(error)}); ${fix}`, { cause: error });
   }
   const { data, error } = pluginSchema.safeParse(exported);
@@ -67,12 +57,10 @@ function loadPlugin(path: string) {
 const registries = new Map<string, Registry>();
 
 /** Returns the kinds of the program and of the plug-ins at these paths. Throws where a plug-in can't be loaded, or a kind is there twice. */
-export function withPlugins(paths: readonly string[], base: Registry = programs): Registry {
-  const known = base === programs ? registries.get(paths.join('\n')) : undefined;
-  if (known) return known;
-  let registry = base;
-  for (const path of paths) registry = extended(registry, path);
-  if (base === programs) registries.set(paths.join('\n'), registry);
+export function withPlugins(paths: readonly string[]): Registry {
+  const key = paths.join('\n');
+  const registry = registries.get(key) ?? paths.reduce(extended, programs);
+  registries.set(key, registry);
   return registry;
 }
 
@@ -112,7 +100,6 @@ const partOf =
     return { ...kind, plugin, open };
   };
 
-/** Returns what a plug-in's environment gave. Throws BadEnvironment if it is no evaluation. */
 function readEvaluation(kind: string, given: unknown): Evaluation {
   const { data, error } = evaluationSchema.safeParse(given);
   if (data) return data;
@@ -129,9 +116,7 @@ const targetOf =
     async open(spec, context): Promise<Environment> {
       const environment = await kind.open(spec, context);
       return {
-        get appearance() {
-          return environment.appearance!;
-        },
+        ...(environment.appearance && { appearance: environment.appearance }),
         describe: async () => ({ ...(await environment.describe()), plugin }),
         tasks: (split) => environment.tasks(split),
         async reset(...given) {

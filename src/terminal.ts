@@ -17,8 +17,11 @@ export const printable = (text: string): string =>
 /** Prints to stdout. Commands print by this and by `note` alone. */
 export const print = (text: string): void => console.log(printable(text));
 
-/** Prints to stderr. */
 export const note = (text: string): void => void process.stderr.write(`${printable(text)}\n`);
+
+/** Returns the width of a terminal; elsewhere that of COLUMNS, or undefined, with which lines stay whole. */
+export const columnsOf = (out: NodeJS.WriteStream = process.stdout): number | undefined =>
+  out.columns || Number(process.env['COLUMNS']) || undefined;
 
 /** At most so many columns; what is cut ends with an ellipsis. */
 export function cut(text: string, columns: number): string {
@@ -36,7 +39,6 @@ export function cut(text: string, columns: number): string {
 export const pad = (text: string, columns: number): string => text + ' '.repeat(Math.max(0, columns - width(text)));
 
 interface WrapOptions {
-  /** Of every line but the first. */
   indent?: number;
   /** Whether a word that is too long is cut. Paths and commands, which are copied from a terminal, are not. */
   cutsWords?: boolean;

@@ -8,12 +8,8 @@ PREFIX = "base_model.model."
 """Of the keys of the weights."""
 
 
-def adapter_config(
-    *, base: str | None, rank: int, alpha: float, modules: Iterable[str], parameters: Iterable[str] = ()
-) -> dict[str, Any]:
-    """`modules`, and `parameters` of fused experts, are whole names: what ends alike elsewhere in the model has no
-    weights in the adapter."""
-    experts = sorted(parameters)
+def adapter_config(*, base: str | None, rank: int, alpha: float, modules: Iterable[str]) -> dict[str, Any]:
+    """`modules` are whole names: what ends alike elsewhere in the model has no weights in the adapter."""
     return {
         "peft_type": "LORA",
         "task_type": "CAUSAL_LM",
@@ -30,5 +26,4 @@ def adapter_config(
         "alpha_pattern": {},
         "modules_to_save": None,
         "target_modules": sorted(modules),
-        **({"target_parameters": experts} if experts else {}),
     }

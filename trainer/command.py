@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -39,37 +39,32 @@ class Closed(Strict):
     model_config = ConfigDict(extra="forbid")
 
 
-class Problem(NamedTuple):
-    """`field` is empty where the input as a whole is wrong."""
-
-    field: str
-    line: str
-
-
-def first_problem(error: ValidationError, source: str) -> Problem:
-    """What is wrong first. `source` names the input where no field of it is to blame."""
+def first_problem(error: ValidationError, source: str) -> tuple[str, str]:
+    """The field that is wrong first, and a line that says what. The field is empty where the input as a whole is wrong,
+    which the line calls `source`."""
     first = error.errors(include_url=False, include_context=False)[0]
     kind, field = first["type"], ".".join(map(str, first["loc"]))
     # pydantic's own words say what is right, so they are the fix as well.
     message = first["msg"].removeprefix("Value error, ").replace("Input should", "must")
     if kind == "missing":
-        return Problem(field, f"{field}: required; add it")
+        return field, f"{field}: required; add it"
     if kind == "extra_forbidden":
         message = "no such field; correct its name or remove it"
     if not field:
-        return Problem(field, f"{source}: {message}; it has to be a whole JSON object")
+        fix = "; it has to be a whole JSON object" if kind in ("json_invalid", "model_type") else ""
+        return field, f"{source}: {message}{fix}"
     value = json.dumps(first["input"], default=str)
-    return Problem(field, f"{field} {value if len(value) <= 60 else value[:57] + '...'}: {message}")
+    return field, f"{field} {value if len(value) <= 60 else value[:57] + '...'}: {message}"
 
 
 def read_input(model: type[Model], path: Path, *, name: str) -> Model:
     """Reads a JSON file that the user knows as `name` (an option, say). Raises BadInput."""
     try:
         return model.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise BadInput(f"{name} {path}: {error.strerror}; name a readable JSON file") from error
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+        raise BadInput(f"{name} {path}: {error.strerror}; name a JSON file") from error
     except ValidationError as error:
-        raise BadInput(first_problem(error, f"{name} {path}").line) from error
+        raise BadInput(first_problem(error, f"{name} {path}")[1]) from error
 
 
 @contextmanager
@@ -79,6 +74,12 @@ def blaming(field: str) -> Iterator[None]:
         yield
     except BadInput as error:
         raise BadInput(f"{field} {error}") from error
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out: on a CPU torch raises a RuntimeError."""
+    words = str(error).lower()
+    return isinstance(error, MemoryError) or "can't allocate memory" in words or "out of memory" in words
 
 
 def sha256(file: Path) -> str:
@@ -120,35 +121,24 @@ def tell_progress(done: int, total: int) -> None:
 
 
 def refused(program: str, error: BadInput) -> int:
-    """Prints a refusal in one line and returns its exit code. Raises a cause that is no fault of the input: a file that
-    exists and can't be read now."""
-    cause: BaseException | None = error
-    while cause := cause.__cause__:
-        if isinstance(cause, OSError) and not isinstance(
-            cause, (FileNotFoundError, NotADirectoryError, IsADirectoryError)
-        ):
-            raise cause
+    """Prints a refusal in one line and returns its exit code."""
     print(f"{program}: {' '.join(str(error).split())}", file=sys.stderr)
     return REFUSED
 
 
-def options_of(argv: list[str], program: str, description: str, **files: str) -> dict[str, Path]:
-    """A subcommand's options, all of which name files, by what they are for."""
+def options_of(argv: list[str], program: str, description: str, *files: str) -> dict[str, Path]:
+    """A subcommand's options, all of which name JSON files."""
     parser = argparse.ArgumentParser(prog=f"trainer {program}", description=description)
-    for name, help in files.items():
-        parser.add_argument(f"--{name}", required=True, type=Path, metavar="FILE", help=help)
+    for name in files:
+        parser.add_argument(f"--{name}", required=True, type=Path, metavar="FILE")
     return vars(parser.parse_args(argv))
-
-
-def fields_of(model: type[BaseModel]) -> str:
-    return ", ".join(model.model_fields)
 
 
 def answer_question(
     argv: list[str], program: str, description: str, model: type[Model], answer: Callable[[Model], Any]
 ) -> int:
     """A subcommand that answers a question file with a file, written anew. Returns the exit code."""
-    given = options_of(argv, program, description, **{"in": fields_of(model)}, out="the answer, made anew")
+    given = options_of(argv, program, description, "in", "out")
     try:
         result = answer(read_input(model, given["in"], name="--in"))
     except BadInput as error:

@@ -1,4 +1,4 @@
-"""A search for a prompt with GEPA, from its first request to its last (docs/arms.md).
+"""A search for a prompt with GEPA, from its first request to its last (docs/method.md).
 
 Invariants: it knows nothing but its job and what its worker answers: the same job and the same answers lead through the
 same requests, so that a search that was killed is run again from its beginning. A candidate is asked for once a task,
@@ -31,7 +31,7 @@ Candidate = dict[str, str]
 
 
 class Job(Closed):
-    """Fields as in docs/arms.md. None has a default: the values are the campaign's to choose."""
+    """Fields as in docs/method.md. None has a default: the values are the campaign's to choose."""
 
     output_dir: str = Field(min_length=1)
     seed: int = Field(ge=0)
@@ -40,9 +40,7 @@ class Job(Closed):
     prompt: str
     place: Literal["before", "instead"]
     minibatch_size: int = Field(ge=1)
-    candidate_selection: Literal["pareto", "current_best", "epsilon_greedy", "top_k_pareto"]
     acceptance: Literal["strict_improvement", "improvement_or_equal"]
-    merges: int = Field(ge=0)
     reflection_chars: int = Field(ge=1)
 
 
@@ -77,20 +75,15 @@ class Worker:
         self._refusals: dict[str, str] = {}
         self._reported = 0
         """The last step whose checkpoint was sent."""
-        self.step = 0
+        self.step = self.spent = 0
+        """Finished steps; rollouts until now."""
         self.best: str | None = None
 
-    @property
-    def spent(self) -> int:
-        """Rollouts until now."""
-        return len(self._rollouts)
-
-    def rollouts(self, prompt: str, tasks: list[str]) -> tuple[list[Rollout], int]:
-        """A rollout of each task with this prompt, and how many of them are new. Raises SearchEnded."""
-        new = [task for task in dict.fromkeys(tasks) if (prompt, task) not in self._rollouts]
-        if new:
+    def rollouts(self, prompt: str, tasks: list[str]) -> list[Rollout]:
+        """A rollout of each task with this prompt. Raises SearchEnded."""
+        if new := [task for task in dict.fromkeys(tasks) if (prompt, task) not in self._rollouts]:
             self._roll_out(prompt, new)
-        return [self._rollouts[prompt, task] for task in tasks], len(new)
+        return [self._rollouts[prompt, task] for task in tasks]
 
     def reply(self, prompt: str) -> str:
         """What the reflection model says. Raises NoReply or SearchEnded."""
@@ -114,12 +107,13 @@ class Worker:
 
     def _roll_out(self, prompt: str, tasks: list[str]) -> None:
         fields = {"tasks": tasks, "group_size": 1, "policy": self._policy(prompt), "content": "messages"}
-        file = Path(self._ask("rollouts", {"rollouts": "file", "spent": "id"}, **fields)["file"])
+        answer = self._ask("rollouts", {"rollouts": "file", "spent": "id"}, **fields)
         try:
-            rollouts = [group[0] for group in read_rollouts(Rollout, file, tasks=tasks, group_size=1)]
+            rollouts = [group[0] for group in read_rollouts(Rollout, Path(answer["file"]), tasks=tasks, group_size=1)]
         except (BadInput, DamagedBatch) as error:
             raise SearchEnded(ProtocolError(str(error))) from error
         self._rollouts |= {(prompt, rollout.task): rollout for rollout in rollouts}
+        self.spent += len(rollouts)
         self.step += 1
         reward = sum(rollout.reward for rollout in rollouts) / len(rollouts)
         metrics = {"reward": reward, "rollouts": self.spent}
@@ -170,11 +164,8 @@ def _optimize(job: Job, worker: Worker) -> None:
         valset=job.validation,
         adapter=adapter,
         reflection_lm=worker.reply,
-        candidate_selection_strategy=job.candidate_selection,
         acceptance_criterion=job.acceptance,
         reflection_minibatch_size=job.minibatch_size,
-        use_merge=job.merges > 0,
-        max_merge_invocations=job.merges,
         stop_callbacks=[Idle(worker, IDLE_PASSES * passes)],
         callbacks=[adapter],
         track_best_outputs=False,
@@ -207,12 +198,11 @@ class CampaignAdapter:
         self, batch: list[str], candidate: Candidate, capture_traces: bool = False
     ) -> EvaluationBatch[Rollout, None]:
         """The rewards of a candidate on these tasks. Raises SearchEnded where there are no more rollouts to be had."""
-        rollouts, new = self._worker.rollouts(candidate[PROMPT], batch)
+        rollouts = self._worker.rollouts(candidate[PROMPT], batch)
         return EvaluationBatch(
             outputs=[None] * len(batch),
             scores=[rollout.reward for rollout in rollouts],
             trajectories=rollouts if capture_traces else None,
-            num_metric_calls=new,
         )
 
     def on_valset_evaluated(self, event: Any) -> None:

@@ -4,7 +4,6 @@ the sum of theirs.
 Invariants: B A of the result is sum(weight x scale x B A) of the parts, up to rounding; the same job gives the same
 bytes, written whole or not at all."""
 
-from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import torch
 from pydantic import Field
 
 from trainer.command import BadInput, Closed, blaming, whole_folder
-from trainer.peft_folder import CONFIG, WEIGHTS, Factors, PeftFolder, read_peft_folder, side_by_side, write_peft_folder
+from trainer.peft_folder import CONFIG, WEIGHTS, read_peft_folder, side_by_side, write_peft_folder
 
 
 class Part(Closed):
@@ -38,17 +37,13 @@ def merge(job: MergeJob) -> dict[str, int]:
     for index, part in enumerate(job.adapters):
         with blaming(f"adapters.{index}.path"):
             parts.append(read_peft_folder(Path(part.path)))
-    widths, factors = weighted(parts, [part.weight for part in job.adapters])
+    tensors = [tensor for part in parts for pair in part.factors.values() for tensor in pair]
+    scaled = [
+        {module: (a, b.double() * (asked.weight * part.config.scale)) for module, (a, b) in part.factors.items()}
+        for part, asked in zip(parts, job.adapters, strict=True)
+    ]
+    # float32 where any part is.
+    widths, factors = side_by_side(scaled, reduce(torch.promote_types, (tensor.dtype for tensor in tensors)))
     with whole_folder(output) as partial:
         write_peft_folder(partial, base=parts[0].config.base_model_name_or_path, rank=sum(widths), factors=factors)
     return {"rank": sum(widths)}
-
-
-def weighted(parts: Sequence[PeftFolder], weights: Sequence[float]) -> tuple[list[int], Factors]:
-    """(The rank of each part, the factors of the weighted sum), float32 where any part is. Raises BadInput."""
-    tensors = [tensor for part in parts for pair in part.factors.values() for tensor in pair]
-    scaled = [
-        {module: (a, b.double() * (weight * part.config.scale(module))) for module, (a, b) in part.factors.items()}
-        for part, weight in zip(parts, weights, strict=True)
-    ]
-    return side_by_side(scaled, reduce(torch.promote_types, (tensor.dtype for tensor in tensors)))

@@ -9,8 +9,8 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,21 +46,29 @@ def eos_ids(folder: Path) -> frozenset[int]:
 
 
 def answer_base_id(question: Question) -> dict[str, str]:
-    """{"id"}; tells progress in bytes."""
+    """{"id"}; reports progress in bytes."""
     return {"id": base_id(Path(question.model), tell_progress)}
 
 
 def base_id(model: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> str:
-    """`<folder>@<hash of all files>`: another base has another id, also in a folder of the same name. Where
-    CAMPAIGN_HOME names a home, it keeps the hashes, and files that have not changed since are not read again.
-    `progress` gets bytes done and in all. Raises BadInput."""
+    """`<folder>@<hash of all files>`: another base has another id, also in a folder of the same name. In the cache of a
+    model hub it is `<owner>/<name>@<commit>`. Where CAMPAIGN_HOME names a home, it keeps the hashes, and files that
+    have not changed since are not read again. `progress` gets bytes done and in all. Raises BadInput."""
     folder = model_at(model, name="base model").resolve()
     files = _files(folder)
-    digest = _kept("base-ids.json", folder, files)
-    if not isinstance(digest, str):
-        digest = _digest(folder, [(name, size) for name, _, size, *_ in files], progress)
-        _keep("base-ids.json", folder, files, digest)
-    return f"{os.path.basename(os.path.abspath(model))}@{digest[:12]}"
+    hub = SNAPSHOT.fullmatch("/".join(folder.parts[-3:]))
+    same, digest = _known_digests().get(str(folder), (None, ""))
+    if same != files:
+        digest = hub[3] if hub else _digest(folder, [(name, size) for name, _, size, *_ in files], progress)
+        # Others may write at once: what one of them forgets is found once more.
+        if home := os.environ.get("CAMPAIGN_HOME"):
+            with contextlib.suppress(OSError):
+                write_json(Path(home, KNOWN), {**_known_digests(), str(folder): [files, digest]})
+    return f"{f'{hub[1]}/{hub[2]}' if hub else os.path.basename(os.path.abspath(model))}@{digest[:12]}"
+
+
+SNAPSHOT = re.compile(r"models--([^/]+?)--([^/]+)/snapshots/([0-9a-f]{40})")
+"""End of the path of a model in the cache of huggingface_hub: owner, name and commit."""
 
 
 def _files(folder: Path) -> list[list[Any]]:
@@ -70,28 +78,16 @@ def _files(folder: Path) -> list[list[Any]]:
     return [[name, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns] for name, stat in stats]
 
 
-def _kept(name: str, folder: Path, of: Any) -> Any:
-    """What was found of the same, where CAMPAIGN_HOME names a home; else None."""
-    match _all_kept(name).get(str(folder)):
-        case [same, found] if same == of:
-            return found
+KNOWN = "base-ids.json"
 
 
-def _keep(name: str, folder: Path, of: Any, found: Any) -> None:
-    # Others may write at once: what one of them forgets is found once more.
-    if home := os.environ.get("CAMPAIGN_HOME"):
-        with contextlib.suppress(OSError):
-            write_json(Path(home, name), {**_all_kept(name), str(folder): [of, found]})
-
-
-def _all_kept(name: str) -> dict[str, Any]:
-    """By folder. Nothing where it can't be read."""
+def _known_digests() -> dict[str, Any]:
+    """By folder. Nothing where CAMPAIGN_HOME names no home, or the file can't be read."""
     home = os.environ.get("CAMPAIGN_HOME")
     try:
-        known = json.loads(Path(home, name).read_bytes()) if home else {}
+        return json.loads(Path(home, KNOWN).read_bytes()) if home else {}
     except (OSError, ValueError):
         return {}
-    return known if isinstance(known, dict) else {}
 
 
 def _digest(folder: Path, files: list[tuple[str, int]], progress: Callable[[int, int], None]) -> str:
@@ -152,26 +148,13 @@ class LoraModules(NamedTuple):
 
 
 def check_model(question: ModelQuestion) -> dict[str, Any]:
-    """{"modules": [{"name", "in", "out"}], "unknown", "choices"}, from headers alone; "experts" too, of those that are
-    held in one parameter. Where CAMPAIGN_HOME names a home, it keeps the answer as long as the files stay: torch takes
-    seconds to import. Raises BadInput."""
-    folder = Path(question.model)
-    check_files(folder)
-    of = [_files(folder), version("transformers"), question.target_modules]
-    match None if question.adapter else _kept("base-modules.json", folder.resolve(), of):
-        case {"modules": _, "unknown": _, "choices": _} as known:
-            return known
+    """{"modules": [{"name", "in", "out"}], "unknown", "choices"}, from headers alone. Raises BadInput."""
+    check_files(Path(question.model))
     found, unknown, choices = lora_modules(empty_model(question.model), question.target_modules)
     if question.adapter and not unknown:
         write_adapter(question.adapter, base=question.model, modules=found)
-    modules = [
-        {"name": name, "in": one.in_features, "out": one.out_features}
-        | ({"experts": one.experts} if isinstance(one, Experts) else {})
-        for name, one in found.items()
-    ]
-    answer = {"modules": modules, "unknown": unknown, "choices": choices}
-    _keep("base-modules.json", folder.resolve(), of, answer)
-    return answer
+    modules = [{"name": name, "in": one.in_features, "out": one.out_features} for name, one in found.items()]
+    return {"modules": modules, "unknown": unknown, "choices": choices}
 
 
 def write_adapter(new: NewAdapter, *, base: str, modules: dict[str, Any]) -> None:
@@ -179,13 +162,11 @@ def write_adapter(new: NewAdapter, *, base: str, modules: dict[str, Any]) -> Non
 
     from trainer.peft_folder import write_peft_folder
 
-    def zeros(one: Any, *shape: int) -> Any:
-        return torch.zeros((one.experts, *shape) if isinstance(one, Experts) else shape, dtype=torch.bfloat16)
-
     factors = {
-        name: (zeros(one, new.rank, one.in_features), zeros(one, one.out_features, new.rank))
+        name: (torch.zeros(new.rank, one.in_features), torch.zeros(one.out_features, new.rank))
         for name, one in modules.items()
     }
+    factors = {name: (a.bfloat16(), b.bfloat16()) for name, (a, b) in factors.items()}
     write_peft_folder(Path(new.output_dir), base=base, rank=new.rank, factors=factors)
 
 
@@ -207,40 +188,18 @@ def empty_model(folder: str) -> Any:
 
 
 def lora_modules(model: Any, wanted: list[str]) -> LoraModules:
-    """The rule of what a LoRA can train: linear modules, by a name or the end of one, and by `experts` all experts of
-    the layers that hold them in one parameter."""
+    """The rule of what a LoRA can train: linear modules, by a name or the end of one."""
     import torch
 
     linear = {name: module for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)}
-    fused = {name: _fused(name, module) for name, module in model.named_modules() if name.endswith(".experts")}
-    fused = {name: parameters for name, parameters in fused.items() if parameters}
     found: dict[str, Any] = {}
     unknown = []
     for one in wanted:
         of_one = {name: module for name, module in linear.items() if f".{name}".endswith(f".{one}")}
-        for name, parameters in fused.items():
-            of_one |= parameters if f".{name}".endswith(f".{one}") else {}
         found |= of_one
         unknown += [] if of_one else [one]
-    choices = {name.rsplit(".", 1)[-1] for name in linear} - {"lm_head"} | {"experts" for _ in fused}
+    choices = {name.rsplit(".", 1)[-1] for name in linear} - {"lm_head"}
     return LoraModules(found, unknown, sorted(choices))
-
-
-class Experts(NamedTuple):
-    """All experts of a layer in one parameter."""
-
-    experts: int
-    out_features: int
-    in_features: int
-
-
-def _fused(name: str, module: Any) -> dict[str, Experts]:
-    """The parameters of a module of fused experts, by their names: both, since vLLM takes no adapter of one of them.
-    None of those that hold a matrix the other way round."""
-    parameters = {one: getattr(module, one, None) for one in ("gate_up_proj", "down_proj")}
-    if any(getattr(one, "ndim", 0) != 3 for one in parameters.values()) or getattr(module, "is_transposed", False):
-        return {}
-    return {f"{name}.{one}": Experts(*parameter.shape) for one, parameter in parameters.items()}
 
 
 FINGERPRINT_IDS = 64

@@ -1,5 +1,5 @@
 /** A router as a plug-in: the base model plays short requests, the last of the policies plays long ones. */
-import { defineKind, firstUserMessage, mean, populationStd, z } from 'campaign/plugin';
+import { defineKind, firstUserMessage, mean, populationStd, z } from 'trace-campaign/plugin';
 
 export const name = 'campaign-by-length';
 export const version = '1';

@@ -55,10 +55,8 @@ export async function select(
     ...input
   }: {
     rule: SelectionRule;
-    /** The labeled rollouts; nothing is selected if all are the same. */
     rollouts: ArtifactRef;
     candidates: ArtifactRef;
-    /** Absent: all candidates are selected outright. */
     labels?: ArtifactRef[];
   },
 ): Promise<{ ref: ArtifactRef; selected: SelectedCapability[] }> {
@@ -83,10 +81,7 @@ async function openAnalysis(
   return { ...analysed(store, rollouts), analyst, description: await environment.describe(), seed };
 }
 
-/**
- * Keys of the rollouts that may be examples. They are shown to others (a synthesizer, a router): none may hold a test task's text, not even as
- * a part of its own.
- */
+/** Keys of the rollouts that may be examples, which others see: none may hold a test task's text, not even as a part of its own. */
 async function quotableOf(o: {
   store: ArtifactStore;
   environment: Environment;

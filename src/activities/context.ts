@@ -2,13 +2,14 @@
 import type { ArtifactStore } from '../store/store';
 import type { PayingRole } from '../domain/endpoints';
 import { isFailure, OutsideFailure } from '../domain/failures';
-import type { AnalysisHeartbeat, Work } from '../domain/work';
+import type { Work } from '../domain/work';
 import { openLedger, type LedgerOptions } from '../llm/ledger';
 import type { Ledger } from '../llm/model';
 import { count } from '../metrics';
 import { baseModelId, hashOf, modelOf } from '../policy/base-model';
 import type { PolicyClient } from '../policy/client';
 import type { Registry } from '../registry';
+import type { Resolve } from '../rollout/resolve';
 import type { GpuGroups } from '../training/learner-process';
 import type { EnvironmentPool } from './environments';
 import { activitySignal, markProgress, progress } from './heartbeat';
@@ -17,11 +18,8 @@ import type { Payer } from './types';
 export interface Dependencies {
   store: ArtifactStore;
   environments: EnvironmentPool;
-  /** The kinds that campaigns may pick. */
   kinds: Registry;
-  /** Folder of the campaigns on this machine: artifacts, trainer folders, reports. */
   home: string;
-  /** The Python interpreter of the trainer's virtual environment. */
   python: string;
   /** The base model that the operator says the policy server serves (CAMPAIGN_BASE_ID). */
   baseId?: string | undefined;
@@ -29,9 +27,9 @@ export interface Dependencies {
   model?: string | undefined;
 }
 
-/** Dependencies of the activities that make rollouts. */
 export type PolicyDependencies = Dependencies & { client: PolicyClient };
-/** Dependencies of the activities that train. */
+/** Dependencies of the activities that play batches. `resolve` keeps the routers that it has opened. */
+export type RolloutDependencies = PolicyDependencies & { resolve: Resolve };
 export type GpuDependencies = PolicyDependencies & { gpus: GpuGroups };
 
 /** Returns progress and signal of the activity, for a part that may take long. */
@@ -67,24 +65,12 @@ export async function modelFolder({ model, python, home }: Dependencies, base: s
   throw new OutsideFailure('WrongBaseModel', `${problem}; start it with the folder of that model there`);
 }
 
-/** Returns progress, signal and ledger for a part that calls a language model. Heartbeats show how much of its replies has arrived. */
+/** Returns progress, signal and ledger for a part that calls a language model. */
 export function asking(
   o: Payer & { store: ArtifactStore; title: string; role: PayingRole },
 ): Work & { ledger: Ledger } {
   const { store, campaign, budget, role, title } = o;
-  const details: AnalysisHeartbeat = { kind: 'analysis', title, done: 0, total: 1 };
-  progress(details);
-  const ledger = ledgerOf({
-    store,
-    campaign,
-    budget,
-    role,
-    // Pieces come by the hundred: the next heartbeat shows them.
-    onText: (piece) => void (details.characters = (details.characters ?? 0) + piece.length),
-  });
-  return {
-    signal: activitySignal(),
-    progress: (done, total) => progress(Object.assign(details, { done, total })),
-    ledger,
-  };
+  const work = working(title);
+  work.progress(0, 1);
+  return { ...work, ledger: ledgerOf({ store, campaign, budget, role }) };
 }

@@ -4,7 +4,6 @@ import { keptJson, readJson } from '../store/store';
 import { decisionSchema, type Decision } from '../domain/approval';
 import type { Dependencies } from './context';
 
-/** Returns the earlier decision about a subject of a workflow; null if there is none. */
 export async function recallDecision(
   { store }: Pick<Dependencies, 'store'>,
   { about, of }: { about: string; of: string },

@@ -1,21 +1,17 @@
-/**
- * Environments that are open in this worker: one of each, shared by all its activities. Invariant: what the models that play users and judges
- * cost is counted for the campaign that plays, once an episode, before its rollout counts as done.
- */
+/** Environments that are open in this worker. What models that play users and judges cost is counted before its rollout counts as done. */
 import { canonical } from '../store/hash';
 import type { ArtifactStore } from '../store/store';
-import { modelsWithout, type ChatModel, type ModelUsage } from '../domain/endpoints';
-import type { Environment, Episode, PartnerRole } from '../domain/environment';
+import { modelsWithout, sumOf, type ChatModel, type ModelUsage } from '../domain/endpoints';
+import type { Environment, PartnerRole } from '../domain/environment';
 import type { EnvironmentSpec } from '../domain/kinds';
 import type { EnvironmentKind } from '../environments/kinds';
-import { describeSpec, openEnvironment } from '../environments/open';
+import { partnersOf, openEnvironment } from '../environments/kinds';
 import type { Ledger } from '../llm/model';
 import { ledgerOf } from './context';
 import type { Payer } from './types';
 
 export { hasNamespaces } from '../environments/namespace';
 
-/** Environments as a step sees them. */
 export interface Environments {
   get(spec: EnvironmentSpec): Promise<Environment>;
 }
@@ -52,7 +48,7 @@ export class EnvironmentPool {
   }
 
   private partnersOf(spec: EnvironmentSpec, { campaign, budget }: PlayingFor): Partner[] {
-    const { user, judge } = describeSpec(spec, this.kinds);
+    const { user, judge } = partnersOf(spec, this.kinds);
     const partner = (role: PartnerRole, model: ChatModel | undefined): Partner[] =>
       model ? [{ role, price: model.price, ledger: ledgerOf({ store: this.store, campaign, budget, role }) }] : [];
     return [...partner('user', user), ...partner('judge', judge)];
@@ -89,19 +85,17 @@ interface Partner {
 function countingEnvironment(environment: Environment, partners: readonly Partner[], step: string): Environment {
   return {
     ...environment,
-    get appearance() {
-      return environment.appearance!;
-    },
     async reset(task, signal) {
       const ended = new AbortController();
-      const used = new Map<PartnerRole, { usage: ModelUsage; requests: number }>();
+      const used: { role: PartnerRole; usage: ModelUsage }[] = [];
       const settle = async (): Promise<void> => {
+        const settled = used.splice(0);
         try {
           await Promise.all(
             partners.map(async ({ role, price, ledger }) => {
-              const own = used.get(role);
-              used.delete(role);
-              if (own) await ledger.count({ ...own, step, price });
+              const own = settled.filter((one) => one.role === role).map(({ usage }) => ({ requests: 1, ...usage }));
+              const { requests, ...usage } = sumOf(own);
+              if (requests > 0) await ledger.count({ usage, requests, step, price });
             }),
           );
         } finally {
@@ -111,10 +105,8 @@ function countingEnvironment(environment: Environment, partners: readonly Partne
       try {
         for (const { role, price, ledger } of partners)
           await ledger.permit({ ended: ended.signal, field: `target.${role}`, price });
-        const episode = await environment.reset(task, signal, (role, usage) =>
-          used.set(role, sum(used.get(role), usage)),
-        );
-        return countingEpisode(episode, settle);
+        const episode = await environment.reset(task, signal, (role, usage) => void used.push({ role, usage }));
+        return { ...episode, close: async () => void (await Promise.all([settle(), episode.close()])) };
       } catch (error) {
         await settle().catch(() => undefined);
         throw error;
@@ -122,23 +114,3 @@ function countingEnvironment(environment: Environment, partners: readonly Partne
     },
   };
 }
-
-const sum = (before: { usage: ModelUsage; requests: number } | undefined, more: ModelUsage) => {
-  const { usage, requests } = before ?? { usage: NOTHING, requests: 0 };
-  return {
-    requests: requests + 1,
-    usage: {
-      promptTokens: usage.promptTokens + more.promptTokens,
-      cachedTokens: usage.cachedTokens + more.cachedTokens,
-      completionTokens: usage.completionTokens + more.completionTokens,
-    },
-  };
-};
-const NOTHING: ModelUsage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0 };
-
-const countingEpisode = (episode: Episode, settle: () => Promise<void>): Episode => ({
-  ...episode,
-  async close() {
-    await Promise.all([settle(), episode.close()]);
-  },
-});

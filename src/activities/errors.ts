@@ -1,7 +1,4 @@
-/**
- * Maps errors to Temporal's failures, and stops a worker that fails every step: with a broken driver it would take every training of the queue, since
- * it is always free.
- */
+/** Maps errors to Temporal's failures, and stops a worker that fails every step: always free, it would take every training of the queue. */
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure, TemporalFailure } from '@temporalio/common';
 import { tmpdir } from 'node:os';
@@ -18,7 +15,7 @@ import type { PoolInput } from './types';
 const FIRST_DELAY_MS = 1_000;
 
 /** Maps every error of an activity to Temporal's failure. The step fails for good by the retry rule of its type, or by its count of faults. */
-async function toFailure(error: unknown, home: string): Promise<unknown> {
+function toFailure(error: unknown, home: string): unknown {
   const { cancellationSignal: signal } = Context.current();
   const { reason } = activitySignal();
   const isShutdown = signal.reason instanceof CancelledFailure && signal.reason.message === 'WORKER_SHUTDOWN';
@@ -28,8 +25,11 @@ async function toFailure(error: unknown, home: string): Promise<unknown> {
     ? new OutsideFailure('WorkerShutdown', 'the worker stops; another one continues')
     : isFailure(reason, 'Superseded')
       ? reason
-      : await knownFailure(error instanceof Error ? error : new Error(String(error)), home);
-  if (!known) return defect(error as Error);
+      : knownFailure(error instanceof Error ? error : new Error(String(error)), home);
+  if (!known) {
+    const { name, message } = error as Error;
+    return ApplicationFailure.create({ type: name, message, nonRetryable: true, cause: error as Error });
+  }
   const { type, message, retryAfterMs } = known;
   const retry = retryOf(type);
   const hasNoMoreFaults = settleAttempt(retry);
@@ -42,8 +42,8 @@ async function toFailure(error: unknown, home: string): Promise<unknown> {
 }
 
 /** Returns the typed failure behind an error, or undefined for a defect of the program. */
-async function knownFailure(error: Error, home: string): Promise<OutsideFailure | undefined> {
-  const full = await withoutRoom(error, home);
+function knownFailure(error: Error, home: string): OutsideFailure | undefined {
+  const full = withoutRoom(error, home);
   if (full) return full;
   if (error instanceof OutsideFailure) return error;
   if (isDefect(error)) return undefined;
@@ -55,44 +55,28 @@ async function knownFailure(error: Error, home: string): Promise<OutsideFailure 
 /** Error codes of the system and of the HTTP client for a server that does not answer. */
 const AWAY = /^(ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|UND_ERR_)/;
 
-/** The error, what caused it, and so on. */
 function causesOf(error: Error): NodeJS.ErrnoException[] {
   return error.cause instanceof Error ? [error, ...causesOf(error.cause)] : [error];
 }
 
-/**
- * Returns whether only a defect of the program throws this error. A SyntaxError may come from others' texts, an error with a cause from a lost
- * connection (`fetch` throws a TypeError), and a RangeError from a lack of memory.
- */
+/** Only a defect throws these. A TypeError with a cause comes from `fetch`, a SyntaxError from others' texts, some RangeErrors from a lack of memory. */
 const isDefect = (error: Error): boolean =>
   error.cause === undefined &&
   (error instanceof TypeError ||
     error instanceof ReferenceError ||
     (error instanceof RangeError && !/memory|allocat/i.test(error.message)));
 
-const defect = (error: Error): ApplicationFailure =>
-  ApplicationFailure.create({ type: error.name, message: error.message, nonRetryable: true, cause: error });
-
-/** DiskFull where the system said so. */
-async function withoutRoom(error: Error, home: string): Promise<OutsideFailure | undefined> {
-  const known = causesOf(error).find((cause) => isFailure(cause, 'DiskFull'));
-  if (known) return known as unknown as OutsideFailure;
-  const cause = causesOf(error).find(({ code }) => code === 'ENOSPC' || code === 'EDQUOT');
-  if (!cause) return undefined;
-  if (cause.path !== undefined) return (await diskFull(cause, { path: cause.path })) as OutsideFailure;
-  const fix = `free some room where ${home} or ${tmpdir()} is; work continues by itself`;
-  return new OutsideFailure('DiskFull', `${cause.message}; ${fix}`, error);
-}
+const withoutRoom = (error: Error, home: string): OutsideFailure | undefined =>
+  causesOf(error)
+    .map((cause) => diskFull(cause, { path: cause.path ?? `${home} or ${tmpdir()}` }))
+    .find((cause) => isFailure(cause, 'DiskFull'));
 
 type Activity = (...input: unknown[]) => Promise<unknown>;
 
 const wrapped = <A extends object>(activities: A, wrap: (run: Activity) => Activity): A =>
   Object.fromEntries(Object.entries(activities).map(([name, run]) => [name, wrap(run as Activity)])) as A;
 
-/**
- * Wraps activities: they heartbeat, their errors pass `toFailure`, inputs that the campaign was given become paths of this machine, and a step whose
- * artifacts are in another store is refused. `home` is the folder of the campaigns.
- */
+/** Wraps activities: they heartbeat, map errors, turn places into paths of this machine, and refuse a step whose artifacts are in another store. */
 export const mapped = <A extends object>(activities: A, { home, store }: Pick<Dependencies, 'home' | 'store'>): A =>
   wrapped(activities, (run) => async (input) => {
     try {
@@ -106,7 +90,7 @@ export const mapped = <A extends object>(activities: A, { home, store }: Pick<De
       });
     } catch (error) {
       await settleSpending(store).catch(() => undefined);
-      throw await toFailure(error, home);
+      throw toFailure(error, home);
     }
   });
 

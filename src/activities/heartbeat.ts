@@ -1,13 +1,17 @@
 /**
- * Heartbeats of an activity. Temporal's attempt number counts outages, lost workers and faults alike, so the heartbeat details, which Temporal hands to
- * the next attempt, also carry the two counts that end a step: its own faults, and its attempts that settled.
+ * Heartbeats of an activity. Temporal's attempt number counts outages, lost workers and faults alike, so heartbeat details, which the next
+ * attempt gets, also count a step's own faults and its attempts that settled.
  */
 import { Context } from '@temporalio/activity';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { MAX_FAULTS, OutsideFailure, type Retry } from '../domain/failures';
 import type { AttemptCounts, HeartbeatDetails } from '../domain/work';
 
 /** The SDK sends the first of them, and then one at least every 2 s. */
 const BEAT_MS = 500;
+
+/** Steps that lost the same worker are retried at the same moment. Each waits for a random part of this, so that one that kills its worker is not always beside them. */
+const RESTART_SPREAD_MS = 1_000;
 
 interface Beat {
   details?: HeartbeatDetails;
@@ -91,6 +95,7 @@ export async function withHeartbeats<Result>(work: () => Promise<Result>): Promi
     checkAnswers(context, cutOff);
   }, BEAT_MS);
   try {
+    if (losses > 0) await sleep(Math.random() * RESTART_SPREAD_MS);
     return await work();
   } finally {
     clearInterval(timer);

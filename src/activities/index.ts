@@ -1,10 +1,8 @@
-/**
- * The activities by task queue. Every function that one of these files exports is an activity: it takes the dependencies of its worker and the input that
- * a workflow gives.
- */
+/** The activities by task queue: every function that one of these files exports. It takes the dependencies of its worker and its input. */
 import * as analyse from './analyse';
 import type { Dependencies, GpuDependencies, PolicyDependencies } from './context';
 import * as decisions from './decisions';
+import { createResolver } from '../rollout/resolve';
 import { mapped } from './errors';
 import * as prepare from './prepare';
 import * as report from './report';
@@ -17,7 +15,6 @@ import * as train from './train';
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- each step has its own dependencies and input
 type Step = (deps: any, input: any) => Promise<unknown>;
 
-/** The steps as Temporal calls them: with their input. */
 type Bound<Steps> = {
   [Name in keyof Steps]: Steps[Name] extends (deps: never, input: infer Input) => infer Result
     ? (input: Input) => Result
@@ -33,13 +30,15 @@ const bound = <Deps extends Dependencies, Steps extends Record<string, Step>>(de
 export const createControlActivities = (deps: Dependencies) =>
   bound(deps, { ...prepare, ...analyse, ...synthesis, ...decisions, ...report });
 
-export const createRolloutActivities = (deps: PolicyDependencies) =>
-  bound(deps, { ...rollOut, ...router, ...searchPrompt });
+export function createRolloutActivities(deps: PolicyDependencies) {
+  const { store, kinds, python, client } = deps;
+  const resolve = createResolver({ store, routers: kinds.routers, context: { python, client } });
+  return bound({ ...deps, resolve }, { ...rollOut, ...router, ...searchPrompt });
+}
 
 export const createGpuActivities = (deps: GpuDependencies) => bound(deps, { ...train });
 
 export type ControlActivities = ReturnType<typeof createControlActivities>;
 export type RolloutActivities = ReturnType<typeof createRolloutActivities>;
 export type GpuActivities = ReturnType<typeof createGpuActivities>;
-/** The activities of all queues. */
 export type Activities = ControlActivities & RolloutActivities & GpuActivities;

@@ -1,22 +1,13 @@
-/**
- * Leakage check: no capability text, no evidence, no code of a module that was played and no synthesized task that was used may
- * contain a test task's text. Texts are compared as words, without case and punctuation.
- */
+/** Leakage check: no capability text, example or code of a played module may contain a test task's text, compared as words. */
 import type { ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
-import type { Candidate } from '../domain/capability';
-import { sandboxSpec } from '../domain/kinds';
-import type { Environment, ResetResult } from '../domain/environment';
-import { isFailure } from '../domain/failures';
 import { openingOf } from '../domain/messages';
 import type { Work } from '../domain/work';
-import type { CampaignRecord, SelectionResult } from '../domain/results';
-import type { ScoredRollout } from '../domain/rollout';
+import type { CampaignRecord } from '../domain/results';
 import { isDistinctive, messageHash, normalised, spelledOut } from '../sandbox/leakage';
-import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, seedTasks, TRAINING_SEEDS } from '../domain/seeds';
 import { readRollouts } from '../rollout/read';
 import type { Environments } from './environments';
-import { leftOut, startOf, taskText, testTexts } from './tasks';
+import { taskText, testTexts } from './tasks';
 
 /** Returns the test task whose whole text is in `text`, if there is one. */
 export function leaked(tests: Map<string, string>, text: string): string | undefined {
@@ -24,23 +15,10 @@ export function leaked(tests: Map<string, string>, text: string): string | undef
   return undefined;
 }
 
-/** Returns undefined where the module fails on the seed, which was then never played. */
-async function seedStart(environment: Environment, task: string): Promise<ResetResult | undefined> {
-  try {
-    return await startOf(environment, task);
-  } catch (error) {
-    if (isFailure(error, 'BadEnvironment')) return undefined;
-    throw error;
-  }
-}
-
-/** As the report holds it. */
 interface LeakageCheck {
   passed: boolean;
   textsChecked: number;
   testTasks: number;
-  /** Seeds of synthesized environments that were not used. */
-  seedsLeftOut: number;
   hits: { where: string; task: string }[];
   from: ArtifactRef[];
 }
@@ -51,48 +29,26 @@ export async function checkLeakage(o: {
   record: CampaignRecord;
   progress?: Work['progress'];
 }): Promise<LeakageCheck | undefined> {
-  const { environments, record, progress = () => undefined } = o;
-  const { campaign, selection } = record;
+  const { store, environments, record, progress = () => undefined } = o;
+  const { campaign, selection, baseRollouts } = record;
   if (!selection) return undefined;
   const target = await environments.get(campaign.target);
-  const tests = await testTexts({ store: o.store, environment: target, progress });
+  const tests = await testTexts({ store, environment: target, progress });
   const distinctive = new Map([...tests].filter(([text]) => isDistinctive(messageHash(text))));
   const texts: { where: string; text: string; among?: Map<string, string> }[] = [];
-  for (const candidate of candidatesIn(selection)) {
-    texts.push({
-      where: `capability ${candidate.name}`,
-      text: normalised(`${candidate.name} ${candidate.definition}`),
-    });
+  const candidates = selection.selected.map(({ candidate }) => candidate);
+  for (const { name, definition } of candidates)
+    texts.push({ where: `capability ${name}`, text: normalised(`${name} ${definition}`) });
+  const modules = playedModules(record);
+  for (const { name, module } of modules.values()) {
+    const source = spelledOut((await store.read(module)).toString('utf8'));
+    texts.push({ where: `${name}, its code`, text: normalised(source), among: distinctive });
   }
-  const from: ArtifactRef[] = [selection.candidates];
-  const read = new Set<string>();
-  const out = new Set<string>();
-  for (const { name, module, ranges } of played(record)) {
-    const tasks: string[] = [];
-    for (const range of ranges) {
-      const { seeds, ref } = await leftOut({ ...o, progress }, { module, unlike: campaign.target, range });
-      for (const seed of seeds) out.add(`${module.sha256}/${seed}`);
-      if (ref && seeds.length > 0) from.push(ref);
-      tasks.push(...seedTasks({ ...range, without: seeds }));
-    }
-    const unread = tasks.filter((task) => !read.has(`${module.sha256}/${task}`));
-    if (unread.length === 0) continue;
-    if (!from.some(({ sha256 }) => sha256 === module.sha256)) {
-      from.push(module);
-      const source = spelledOut((await o.store.read(module)).toString('utf8'));
-      texts.push({ where: `${name}, its code`, text: normalised(source), among: distinctive });
-    }
-    const environment: Environment = await environments.get(sandboxSpec(module));
-    for (const [n, task] of unread.entries()) {
-      read.add(`${module.sha256}/${task}`);
-      const start = await seedStart(environment, task);
-      progress(n + 1, unread.length);
-      if (!start) continue;
-      texts.push({ where: `${name}, ${task}`, text: taskText(start.messages) });
-    }
-  }
-  for (const { task, messages } of await exemplars(o.store, record))
-    texts.push({ where: `exemplar ${task}`, text: taskText(openingOf(messages)) });
+  // The stored texts of examples are checked, since a simulated user may word a task differently after a reset.
+  const examples = new Set(candidates.flatMap((candidate) => candidate.examples));
+  for await (const rollout of readRollouts({ store, ref: baseRollouts.ref }))
+    if (examples.has(rollout.key) && rollout.status === 'scored')
+      texts.push({ where: `exemplar ${rollout.task}`, text: taskText(openingOf(rollout.messages)) });
   const hits = texts.flatMap(({ where, text, among = tests }) => {
     const task = leaked(among, text);
     return task === undefined ? [] : [{ where, task }];
@@ -101,47 +57,22 @@ export async function checkLeakage(o: {
     passed: hits.length === 0,
     textsChecked: texts.length,
     testTasks: tests.size,
-    seedsLeftOut: out.size,
     hits,
-    from,
+    from: [selection.candidates, ...[...modules.values()].map(({ module }) => module)],
   };
 }
 
-/** Returns the candidates that environments were written for. */
-const candidatesIn = ({ selected }: SelectionResult): Candidate[] => selected.map(({ candidate }) => candidate);
-
-interface Played {
-  /** Name of the capability or the arm. */
-  name: string;
-  module: ArtifactRef;
-  ranges: { from: number; count: number }[];
-}
-
-/** Returns the modules that were played, each with its tasks: those of capabilities, as far as each got, then those that arms trained on. */
-function played({ campaign, capabilities = [], arms = [] }: CampaignRecord): Played[] {
-  const { calibration, training, validation } = campaign;
-  const own = capabilities.flatMap(({ name, rounds, work }): Played[] => {
-    // A module that failed its self-test was never played, and may not even load.
-    const round = rounds.findLast(({ selfTest }) => selfTest.passed);
-    if (!round) return [];
-    const ranges = [
-      ...(round.calibrationRollouts ? [{ from: CALIBRATION_SEEDS, count: calibration.seeds }] : []),
-      ...(work ? [{ from: TRAINING_SEEDS, count: work.training.steps * training.groupsPerStep }] : []),
-      ...(work ? [{ from: HELD_OUT_SEEDS, count: validation.seeds }] : []),
-    ];
-    return [{ name, module: round.module, ranges }];
-  });
-  const ofArms = arms.flatMap(({ name, trainedOn = [] }) =>
-    trainedOn.map(({ module, seeds }): Played => ({ name, module, ranges: [{ from: TRAINING_SEEDS, count: seeds }] })),
-  );
-  return [...own, ...ofArms];
-}
-
-/** Returns the rollouts that the candidates use as examples. Their stored text is checked, since a simulated user may word it differently after a reset. */
-async function exemplars(store: ArtifactStore, { selection, baseRollouts }: CampaignRecord): Promise<ScoredRollout[]> {
-  const keys = new Set(selection && candidatesIn(selection).flatMap(({ examples }) => examples));
-  const found: ScoredRollout[] = [];
-  for await (const rollout of readRollouts({ store, ref: baseRollouts.ref }))
-    if (keys.has(rollout.key) && rollout.status === 'scored') found.push(rollout);
-  return found;
+/** Returns the modules that were played, by hash, each with the capability or the baseline that played it. */
+function playedModules({ capabilities = [], arms = [] }: CampaignRecord) {
+  const played = [
+    ...capabilities.flatMap(({ name, rounds }) => {
+      // A module that failed its self-test was never played.
+      const round = rounds.findLast(({ selfTest }) => selfTest.passed);
+      return round?.calibrationRollouts ? [{ name, module: round.module }] : [];
+    }),
+    ...arms.flatMap(({ name, trainedOn = [] }) => trainedOn.map((module) => ({ name, module }))),
+  ];
+  const modules = new Map<string, (typeof played)[number]>();
+  for (const one of played) if (!modules.has(one.module.sha256)) modules.set(one.module.sha256, one);
+  return modules;
 }

@@ -28,12 +28,8 @@ export async function prepare(
   const description = await environment.describe();
   const { name, version, notes = [] } = description;
   if (until !== 'rollouts') await checkParts(kinds, campaign, description);
-  const { progress } = working('read the tasks');
-  progress(0, 2);
-  const train = await environment.tasks('train');
-  progress(1, 2);
-  const test = await environment.tasks('test');
-  progress(2, 2);
+  working('read the tasks').progress(0, 1);
+  const [train, test] = [await environment.tasks('train'), await environment.tasks('test')];
   const plan = splitTasks({
     campaign,
     armKinds: kinds.arms,
@@ -69,7 +65,6 @@ async function fingerprinted(deps: Dependencies, id: string): Promise<void> {
   }
 }
 
-/** Every part that the campaign picks is known to this worker and can do its work, as far as that shows before any. */
 async function checkParts(kinds: Registry, campaign: Campaign, description: EnvironmentDescription): Promise<void> {
   const items = partChecks({ campaign, describe: async () => description, registry: kinds });
   const checks = await runChecks(items, { isMissing: (error) => isFailure(error, 'BadInput') });

@@ -1,6 +1,6 @@
-/** Writes the report: report.json and report.html as artifacts, and as files in the campaign's folder. */
+/** Writes the report: report.json as an artifact, and report.json and report.html in the campaign's folder. */
 import { join } from 'node:path';
-import { folderIn, replaceFile } from '../store/durable-file';
+import { asideIn, folderIn, replaceFile } from '../store/durable-file';
 import { digest } from '../store/hash';
 import { keptJson } from '../store/store';
 import { refsIn } from '../domain/artifacts';
@@ -11,7 +11,6 @@ import { batchesOf, refsOf } from '../report/build/evidence';
 import { buildReport } from '../report/build/report';
 import { renderReport } from '../report/render';
 import { type Dependencies, working } from './context';
-import { asideIn } from '../store/durable-file';
 import { checkLeakage } from './leakage';
 import { TEST_TEXTS } from './tasks';
 import type { WrittenReport } from './types';
@@ -20,7 +19,6 @@ export async function writeReport(
   { store, environments, home }: Dependencies,
   { record }: { record: CampaignRecord },
 ): Promise<WrittenReport> {
-  const inputs = inputsOf(record);
   const { progress } = working('write the report');
   const { name: campaign, budget, target } = record.campaign;
   const read = environments.paidBy({ campaign, budget, step: TEST_TEXTS });
@@ -42,18 +40,8 @@ export async function writeReport(
   return {
     ...{ verdict, file },
     report: await store.put({
-      key: `${key}.json`,
-      producer: 'writeReport',
-      inputs,
-      mediaType: 'application/json',
-      body: json,
-    }),
-    html: await store.put({
-      key: `${key}.html`,
-      producer: 'writeReport',
-      inputs,
-      mediaType: 'text/html',
-      body: html,
+      ...{ key: `${key}.json`, producer: 'writeReport', inputs: inputsOf(record) },
+      ...{ mediaType: 'application/json', body: json },
     }),
   };
 }

@@ -11,7 +11,6 @@ import type { PoolInput } from './types';
 import { keptJson, type ArtifactStore } from '../store/store';
 import { gainsAnything, successDifference, together } from '../domain/statistics';
 
-/** Fits the router, which may ask the policy. */
 export async function fitRouter(
   { store, kinds, python, client }: PolicyDependencies,
   {
@@ -21,7 +20,6 @@ export async function fitRouter(
     seed,
   }: PoolInput & {
     router: KindSpec;
-    /** Definitions by capability, for routers that use them. */
     definitions?: Record<string, string>;
     seed: number;
     /** `base` first. */
@@ -67,10 +65,7 @@ export interface Batches {
   after: ArtifactRef;
 }
 
-/**
- * Which adapters gain anything (`gainsAnything`): on held-out seeds of their own environments, or on the target's tasks, batch by batch, each
- * against what it started from.
- */
+/** Which adapters gain anything (`gainsAnything`), on held-out seeds of their own environments or on the target's tasks. */
 export async function findGains(
   { store }: Pick<PolicyDependencies, 'store'>,
   {
@@ -80,13 +75,12 @@ export async function findGains(
   }: PoolInput & {
     adapters: { name: string; own: Batches; target: Batches[] }[];
     confidence: number;
-    /** Seed of the sign flips. */
     seed: number;
   },
 ): Promise<{ gaining: string[] }> {
   const level = { confidence, seed };
   const { progress } = working('compare the adapters');
-  const read = async ({ before, after }: { before: ArtifactRef; after: ArtifactRef }) => ({
+  const read = async ({ before, after }: Batches) => ({
     treatment: await readTaskMeans(store, after),
     control: await readTaskMeans(store, before),
   });

@@ -1,15 +1,11 @@
-/**
- * Searches for a prompt with GEPA: a learner without weights, which is given no key. Invariants: no (task, seed, prompt) is rolled out twice and no
- * question paid for twice, whatever is killed: every attempt runs from the beginning and finds what was made; the cap on rollouts holds over
- * all attempts.
- */
+/** Searches for a prompt with GEPA: a learner without weights and keys. Every attempt runs from the beginning, and finds what was made. */
 import { digest, seedOf } from '../store/hash';
 import type { ArtifactStore } from '../store/store';
 import { CHARACTERS_A_TOKEN } from '../domain/endpoints';
 import { isFailure, OutsideFailure } from '../domain/failures';
 import type { Checkpoint, TrainingResult } from '../domain/results';
 import { bareEnvironment } from '../environments/child-process';
-import { answerOf, openPrompts } from '../llm/answer';
+import { answerOf, promptDigest } from '../llm/answer';
 import { openLanguageModel } from '../llm/model';
 import { type LearningOptions, runLearner } from '../training/run-learner';
 import { ledgerOf, type PolicyDependencies } from './context';
@@ -67,11 +63,10 @@ export async function searchPrompt(deps: PolicyDependencies, input: SearchPrompt
 const bestPrompts = (checkpoints: Checkpoint[]): Checkpoint[] =>
   checkpoints.filter(({ policy }, n) => n === 0 || digest(policy) !== digest(checkpoints[n - 1]!.policy));
 
-/** job.json without its folder. */
 function jobOf(o: { input: SearchPromptInput; tasks: string[]; policy: string; reflectionChars: number }): object {
   const { input, tasks, policy, reflectionChars } = o;
   const { name, rollouts, search, searchSeed } = input;
-  const { place, minibatchSize, candidateSelection, acceptance, merges } = search;
+  const { place, minibatchSize, acceptance } = search;
   const wanted = Math.min(search.validationTasks, Math.floor(tasks.length / 2));
   const least = wanted + 2 * minibatchSize;
   if (wanted === 0 || minibatchSize > tasks.length - wanted)
@@ -95,14 +90,11 @@ function jobOf(o: { input: SearchPromptInput; tasks: string[]; policy: string; r
     prompt,
     place,
     minibatch_size: minibatchSize,
-    candidate_selection: candidateSelection,
     acceptance,
-    merges,
     reflection_chars: reflectionChars,
   };
 }
 
-/** Nothing of this worker's own environment. */
 const learnerEnvironment = (): NodeJS.ProcessEnv => ({
   ...Object.fromEntries(Object.keys(process.env).map((name) => [name, undefined])),
   ...bareEnvironment(),
@@ -118,10 +110,8 @@ const CONTEXT_SHARE = 0.8;
 interface Reflection {
   /** Digest of everything that decides its replies, for keys. */
   id: string;
-  /** The most that a question may have. */
   characters: number;
   reply: NonNullable<LearningOptions['reply']>;
-  /** Returns whether the budget did not allow a question. */
   spent(): boolean;
 }
 
@@ -131,12 +121,11 @@ function openReflection(o: ReflectionInput & { store: ArtifactStore }): Reflecti
   const { name, reflection, campaign, budget, searchSeed, store } = o;
   const { model: spec, field } = reflection;
   const model = openLanguageModel(field, spec);
-  const prompts = openPrompts({ folder: spec.prompts });
   const { repairs, contextTokens, maxTokens } = spec;
   let unusable = 0;
   let spent = false;
   return {
-    id: digest([model.id, prompts.digest(['repair'])]),
+    id: digest([model.id, promptDigest(['repair'])]),
     characters: Math.floor(CONTEXT_SHARE * CHARACTERS_A_TOKEN * Math.max(0, contextTokens - maxTokens)),
     async reply({ messages, again }) {
       const asking = {
@@ -146,7 +135,7 @@ function openReflection(o: ReflectionInput & { store: ArtifactStore }): Reflecti
       };
       const read = (text: string) => ({ value: text });
       try {
-        const question = { model, messages, seed: seedOf(`${searchSeed}/${again}`), read, repairs, asking, prompts };
+        const question = { model, messages, seed: seedOf(`${searchSeed}/${again}`), read, repairs, asking };
         const text = await answerOf(question);
         unusable = 0;
         return { text };

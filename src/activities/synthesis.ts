@@ -52,7 +52,6 @@ export async function synthesize(
     target: EnvironmentSpec;
     synthesizer: KindSpec;
     rollouts: ArtifactRef;
-    /** The analyst's candidates, which hold the citations of the selected one. */
     candidates: ArtifactRef;
     candidate: Candidate;
     /** The other selected capabilities: no instance should need one of them. */
@@ -111,7 +110,7 @@ export async function selfTest(
   const { progress } = working('self-test');
   const read = environments.paidBy({ ...payer, step: TEST_TEXTS });
   const forbidden = await forbiddenOf({ store, environments: read, progress }, unlike);
-  const key = selfTestKey({ module: module.sha256, forbidden });
+  const key = `self-test/${digest({ version: SELF_TEST_VERSION, module: module.sha256, forbidden })}`;
   const ref = await keptJson(store, { key, producer: 'selfTest', inputs: [module] }, async () => {
     const source = await readText(store, module);
     const tested = await runSelfTest({ source, progress });
@@ -161,11 +160,6 @@ async function leakFindings(source: string, forbidden: readonly string[]): Promi
   ];
 }
 
-/** `module`: hash of its text as stored; `forbidden`: of the texts of the target's test tasks. */
-const selfTestKey = (of: { module: string; forbidden: readonly string[] }): string =>
-  `self-test/${digest({ version: SELF_TEST_VERSION, ...of })}`;
-
-/** Stores the modules of a folder, by the names of their files. */
 export async function takeModules(
   { store }: Pick<Dependencies, 'store'>,
   { folder }: { folder: string },

@@ -1,12 +1,10 @@
-/**
- * Turns a task set into task ids. Seeds whose instances contain the text of one of the target's test tasks are excluded. These seeds and texts are
- * stored, so that every step gets the same tasks.
- */
+/** Turns a task set into task ids, the same for every step. Seeds whose instances contain the text of a test task are left out. */
 import { z } from 'zod';
 import { digest } from '../store/hash';
 import { type ArtifactStore, keptJson, readJson } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
-import type { Environment, Message, ResetResult } from '../domain/environment';
+import type { Environment } from '../domain/environment';
+import type { Message } from '../domain/messages';
 import { OutsideFailure } from '../domain/failures';
 import { type EnvironmentSpec, modulesOf } from '../domain/kinds';
 import type { Work } from '../domain/work';
@@ -34,9 +32,9 @@ export async function resolveTasks(
   const progress = o.progress ?? (() => undefined);
   const without = async (module: ArtifactRef | undefined, needed: number): Promise<number[]> => {
     if (!module || !unlike) return [];
-    return (await leftOut({ ...o, progress }, { module, unlike, range: { from, count: needed } })).seeds;
+    return leftOut({ ...o, progress }, { module, unlike, range: { from, count: needed } });
   };
-  if (set.kind === 'mixed') {
+  if (modules.length > 1) {
     const each = seedsOfEach(modules.length, count);
     const of = await Promise.all(modules.map(async (module) => ({ from, without: await without(module, each) })));
     return mixedTasks({ of, count });
@@ -72,25 +70,14 @@ export async function openTraining(
 /** Changes whenever other seeds would be left out. */
 const EXCLUDED_VERSION = '2';
 
-export interface Range {
-  from: number;
-  /** Seeds that are needed. */
-  count: number;
-}
-
-interface LeftOut {
-  seeds: number[];
-  /** The stored list; absent where the target has no test tasks. */
-  ref?: ArtifactRef;
-}
-
+/** Returns the seeds of a module that are not used, since they or their twins contain a test task's text. */
 export async function leftOut(
   o: { store: ArtifactStore; environments: Environments; progress: Work['progress'] },
-  { module, unlike, range }: { module: ArtifactRef; unlike: EnvironmentSpec; range: Range },
-): Promise<LeftOut> {
+  { module, unlike, range }: { module: ArtifactRef; unlike: EnvironmentSpec; range: { from: number; count: number } },
+): Promise<number[]> {
   const { store, progress } = o;
   const forbidden = await forbiddenOf(o, unlike);
-  if (forbidden.length === 0 || range.count === 0) return { seeds: [] };
+  if (forbidden.length === 0 || range.count === 0) return [];
   const key = `left-out/${digest({ version: EXCLUDED_VERSION, module: module.sha256, forbidden, range })}`;
   const ref = await keptJson(store, { key, producer: 'leftOut', inputs: [module] }, async () => {
     const seeds: number[] = [];
@@ -101,13 +88,17 @@ export async function leftOut(
         const leaks = await leaksOf(opened, { seeds: pair, forbidden });
         if (leaks.length === 0) usable += TOGETHER;
         else seeds.push(...pair);
-        if (seeds.length > range.count) throw tooMany(range, seeds.length);
+        if (seeds.length > range.count) {
+          const problem = `${seeds.length} seeds from ${range.from} on say the text of a test task`;
+          const fix = `${range.count} others are needed: word the instances otherwise`;
+          throw new OutsideFailure('BadEnvironment', `${problem}, and ${fix}`);
+        }
         progress(Math.min(usable, range.count), range.count);
       }
     });
     return seeds;
   });
-  return { seeds: await readJson(store, ref, z.array(z.number())), ref };
+  return readJson(store, ref, z.array(z.number()));
 }
 
 /** messageHash() of the texts of a target's test tasks, sorted. */
@@ -119,19 +110,14 @@ export async function forbiddenOf(
   return [...new Set([...texts.keys()].map(messageHash))].sort();
 }
 
-const tooMany = ({ from, count }: Range, left: number) =>
-  new OutsideFailure(
-    'BadEnvironment',
-    `${left} seeds from ${from} on say the text of a test task, and ${count} others are needed: word the instances otherwise`,
-  );
-
-/** Returns the task's text: all messages of the user. */
 export const taskText = (messages: Message[]): string =>
   normalised(messages.flatMap((message) => (message.role === 'user' ? [message.content] : [])).join(' '));
 
 /** Texts by environment. A model that plays the user is asked for each text once per worker. */
 const known = new WeakMap<Environment, Promise<Map<string, string>>>();
 const AT_ONCE = 8;
+/** An episode that is opened only to read its first messages. */
+const SEED = 0;
 /** The row of the report's costs for what simulated users say in these episodes. */
 export const TEST_TEXTS = 'texts of the test tasks';
 /** Changes whenever other texts would be read. */
@@ -162,7 +148,11 @@ async function keptTexts({ store, environment, progress }: Asked): Promise<Map<s
     items: untold,
     concurrency: AT_ONCE,
     work: async (id) => {
-      const read = async () => taskText((await startOf(environment, id)).messages);
+      const read = async () => {
+        const episode = await environment.reset({ id, seed: SEED });
+        await episode.close();
+        return taskText(episode.start.messages);
+      };
       const look = shown.get(id);
       const key = `test-text/${digest({ version: TEXTS_VERSION, shown: look })}`;
       const kept = look && (await keptJson(store, { key, producer: 'testTexts', inputs: [] }, read));
@@ -171,14 +161,4 @@ async function keptTexts({ store, environment, progress }: Asked): Promise<Map<s
     },
   });
   return new Map(tasks.map(({ id }) => [texts.get(id)!, id]));
-}
-
-/** Settings of an episode that is opened only to read its first messages. */
-const SEED = 0;
-
-/** The first messages of a task, of an episode that ends there. */
-export async function startOf(environment: Environment, task: string): Promise<ResetResult> {
-  const episode = await environment.reset({ id: task, seed: SEED });
-  await episode.close();
-  return episode.start;
 }

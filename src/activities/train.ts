@@ -49,10 +49,8 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
         return {
           // A killed host costs one update: the learner saves every step, of which those at `checkpointEvery` are candidates.
           job: {
-            shard_base: !server && process.env['CAMPAIGN_SHARD_BASE'] === '1',
             ...{ ...job, checkpoint_every: 1, base_model, output_dir: folder },
             report_to: input.training.reportTo,
-            // One for each GPU that it is dealt.
             processes: server ? 1 : (env['CUDA_VISIBLE_DEVICES'] ?? '').split(',').length,
             ...(server && { url: tinkerUrl(server), server_model: server.model ?? null }),
           },
@@ -100,7 +98,6 @@ function billOf(
 /** Fields of `training` that are no fields of job.json, or do not decide the weights. */
 const OF_BATCHES = ['maskReadOnlyTurns', 'reportTo'];
 
-/** Fields as job.json calls them, `tokensPerForward` as tokens_per_forward. */
 const jobFields = (fields: object, without: readonly string[] = []): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(fields)

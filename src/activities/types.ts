@@ -7,11 +7,12 @@ import type { Budget, LanguageModelSpec } from '../domain/endpoints';
 import type { Policy, Purpose, Sampling } from '../domain/rollout';
 import type { Subset } from '../domain/results';
 
-/** Which tasks: a part of the campaign's plan, seeds of a synthesized environment, or seeds of several, as many of each. */
-export type TaskSet =
-  { kind: 'plan'; plan: ArtifactRef; part: Subset } | (SeedSet & { kind: 'seeds' }) | (SeedSet & { kind: 'mixed' });
+/** Which tasks: a part of the campaign's plan, or seeds of a synthesized environment; of a mixture, as many of each. */
+export type TaskSet = { kind: 'plan'; plan: ArtifactRef; part: Subset } | SeedSet;
 
 interface SeedSet {
+  /** Running campaigns of an older version say `mixed` for a mixture. */
+  kind: 'seeds' | 'mixed';
   from: number;
   count: number;
   /** The target: seeds whose instances say the text of one of its test tasks are left out, and the next take their places. */
@@ -24,7 +25,6 @@ export interface Payer {
   budget: Budget;
 }
 
-/** Input of a step that workers of a pool take. */
 export interface PoolInput {
   /** The id of the store that holds the campaign's artifacts. No part of any key. */
   store: string;
@@ -35,19 +35,16 @@ export interface RolloutSettings extends PoolInput, Payer, Pick<Campaign['rollou
 
 export interface RollOutInput extends RolloutSettings, Pick<Campaign['rollouts'], 'maxBrokenShare'> {
   purpose: Purpose;
-  /** Name of the batch, for display. No part of its key. */
   title: string;
   environment: EnvironmentSpec;
   policy: Policy;
   tasks: TaskSet;
-  /** Attempts at each task. */
   attempts: number;
   sampling: Sampling;
   maxSteps: number;
   seed: number;
 }
 
-/** Input of a step that runs a learner process. */
 export interface LearnerInput extends RolloutSettings, Pick<Campaign['workers'], 'stallSeconds'> {
   /** The capability or arm, for display; names the learner's folder. */
   name: string;
@@ -69,10 +66,7 @@ export interface TrainInput extends LearnerInput {
 
 export interface WrittenReport {
   report: ArtifactRef;
-  html: ArtifactRef;
-  /** Its first sentence. */
   verdict: string;
-  /** Path of report.html. */
   file: string;
 }
 

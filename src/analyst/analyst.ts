@@ -14,6 +14,8 @@ export interface DiscoverInput extends Work {
   quotable: ReadonlySet<string>;
   description: EnvironmentDescription;
   rule: Pick<SelectionRule, 'maxCandidates'>;
+  /** Looks for causes also where no rollout passed: they are not contrasted with successes, so none of them may be selected. */
+  failuresAlone?: boolean | undefined;
   seed: number;
   /** For analysts that ask a language model. */
   ledger: Ledger;
@@ -29,19 +31,6 @@ export interface LabelInput extends Work {
   ledger: Ledger;
 }
 
-/** What is to be analysed, before anything is asked. */
-export interface PlannedAnalysis extends Pick<DiscoverInput, 'rollouts' | 'description' | 'rule'> {
-  /** Where discovery is done already. */
-  candidates?: readonly Candidate[] | undefined;
-}
-
-/** What a step will ask a language model, about. */
-export interface PlannedRequests {
-  requests: number;
-  promptTokens: number;
-  completionTokens: number;
-}
-
 export interface Analyst {
   readonly identity: Identity;
   /** What it discovers is the same with any seed, and so kept for all of them. */
@@ -52,10 +41,6 @@ export interface Analyst {
   readonly selects: 'by labels' | 'outright';
   /** How many capabilities are selected, where that is known before any rollout: `campaign check` counts with it. */
   readonly selected?: number;
-  /** What discovery and one labeling pass will ask; for analysts that ask a language model, as is `tooLong`. */
-  estimate?(input: PlannedAnalysis): { discovery: PlannedRequests; pass: PlannedRequests };
-  /** Keys of the rollouts that no request can hold. */
-  tooLong?(input: PlannedAnalysis): string[];
   /** At most `rule.maxCandidates` candidates. */
   discover(input: DiscoverInput): Promise<Discovery>;
   /** One pass over all candidates: per candidate, lists that partition the trajectories it looked at. */
@@ -65,7 +50,7 @@ export interface Analyst {
 export interface AnalystKind extends Kind<Analyst | Promise<Analyst>> {
   /** The language model that it asks; absent of a kind that asks none. */
   readonly languageModel?: (spec: KindSpec) => LanguageModelSpec;
-  /** The content of one request, for `campaign check`. */
+  /** The content of one request, for estimates of cost. */
   readonly planned?: (spec: KindSpec) => { chunkTokens: number; labelsPerChunk: number };
 }
 
@@ -78,18 +63,19 @@ export function passFrom(o: {
   labelOf: (rollout: ScoredRollout, name: string) => Label | undefined;
 }): LabelPass {
   const { attempt, rollouts, names, labelOf } = o;
-  const passed = rollouts.filter(isSuccess);
-  const failed = rollouts.filter((rollout) => !isSuccess(rollout));
-  const keys = (name: string, label: Label, among: readonly ScoredRollout[]) =>
-    among.filter((rollout) => labelOf(rollout, name) === label).map(({ key }) => key);
-  const lists = (name: string) => ({
-    lacking_failed: keys(name, 'LACKING', failed),
-    present_failed: keys(name, 'PRESENT', failed),
-    na_failed: keys(name, 'NA', failed),
-    lacking_passed: keys(name, 'LACKING', passed),
-    present_passed: keys(name, 'PRESENT', passed),
-    na_passed: keys(name, 'NA', passed),
-  });
+  const [failed, passed] = [rollouts.filter((one) => !isSuccess(one)), rollouts.filter(isSuccess)];
+  const lists = (name: string) => {
+    const keys = (label: Label, among: readonly ScoredRollout[]) =>
+      among.filter((rollout) => labelOf(rollout, name) === label).map(({ key }) => key);
+    return {
+      lacking_failed: keys('LACKING', failed),
+      present_failed: keys('PRESENT', failed),
+      na_failed: keys('NA', failed),
+      lacking_passed: keys('LACKING', passed),
+      present_passed: keys('PRESENT', passed),
+      na_passed: keys('NA', passed),
+    };
+  };
   return {
     attempt,
     totals: { total_failed: failed.length, total_passed: passed.length },

@@ -16,8 +16,7 @@ import {
 import { OutsideFailure } from '../domain/failures';
 import type { SelectedCapability } from '../domain/results';
 import type { ScoredRollout } from '../domain/rollout';
-import { checkPartition, selectCapabilities, selectOutright } from '../domain/selection';
-import { requireDifference } from '../domain/transcript';
+import { partitionProblem, selectCapabilities, selectOutright } from '../domain/selection';
 import type { Work } from '../domain/work';
 import type { Analyst, DiscoverInput } from './analyst';
 
@@ -35,13 +34,13 @@ export interface Analysis extends AnalysedRollouts, Pick<DiscoverInput, 'descrip
 /** Made where the step is not done already. */
 type OpenWork = () => Pick<DiscoverInput, 'progress' | 'signal' | 'ledger'>;
 
-export function candidatesKey(analysis: Analysis, { maxCandidates }: DiscoverInput['rule']): string {
+function candidatesKey(analysis: Analysis, { maxCandidates }: DiscoverInput['rule']): string {
   const { analyst, rollouts: ref, description, seed } = analysis;
   const inputs = { form: '2', maker: analyst.identity, ref, version: description.version, maxCandidates };
   return `candidates/${digest({ ...inputs, ...(!analyst.ignoresSeed && { seed }) })}`;
 }
 
-export function labelsKey(analysis: Analysis, ref: ArtifactRef, pass: number): string {
+function labelsKey(analysis: Analysis, ref: ArtifactRef, pass: number): string {
   const { analyst, rollouts, description, seed } = analysis;
   return `labels/${digest({ maker: analyst.identity, rollouts, ref, version: description.version, pass, seed })}`;
 }
@@ -49,18 +48,18 @@ export function labelsKey(analysis: Analysis, ref: ArtifactRef, pass: number): s
 /** Discovery. `quotable`: which of the rollouts may be named as examples. */
 export async function discoverCandidates(
   analysis: Analysis,
-  o: Pick<DiscoverInput, 'rule'> & {
+  o: Pick<DiscoverInput, 'rule' | 'failuresAlone'> & {
     quotable: (rollouts: readonly ScoredRollout[]) => Promise<ReadonlySet<string>>;
     work: OpenWork;
   },
 ): Promise<ArtifactRef> {
   const { store, analyst, description, seed } = analysis;
-  const { rule } = o;
+  const { rule, failuresAlone } = o;
   const made = { key: candidatesKey(analysis, rule), producer: 'discover', inputs: [analysis.rollouts] };
   return keptJson(store, made, async () => {
     const rollouts = await analysis.readRollouts();
     const quotable = await o.quotable(rollouts);
-    return analyst.discover({ rollouts, quotable, description, rule, seed, ...o.work() });
+    return analyst.discover({ rollouts, quotable, description, rule, failuresAlone, seed, ...o.work() });
   });
 }
 
@@ -88,17 +87,17 @@ function requirePartition(pass: LabelPass, candidates: readonly Candidate[]): vo
   const listed = (names: readonly string[]) => [...names].sort().join(', ');
   const [wanted, labeled] = [listed(candidates.map(({ name }) => name)), listed(Object.keys(pass.labels))];
   const other = wanted === labeled ? undefined : `the pass labels ${labeled}; the candidates are ${wanted}`;
-  const problem = checkPartition(pass)[0] ?? other;
+  const problem = partitionProblem(pass) ?? other;
   if (problem !== undefined) throw new OutsideFailure('LabelsInvalid', problem);
 }
 
 /** Selection; without `labels` all candidates are selected as they are. */
 export async function selectCandidates(
-  { store, rollouts, readRollouts }: AnalysedRollouts,
+  { store, rollouts }: AnalysedRollouts,
   o: { rule: SelectionRule; candidates: ArtifactRef; labels?: readonly ArtifactRef[]; progress?: Work['progress'] },
 ): Promise<{ ref: ArtifactRef; selected: SelectedCapability[] }> {
   const { rule, candidates, labels } = o;
-  const key = `selection/${digest({ version: '3', rule, rollouts, ref: candidates, labels })}`;
+  const key = `selection/${digest({ version: '4', rule, rollouts, ref: candidates, labels })}`;
   const inputs = [rollouts, candidates, ...(labels ?? [])];
   const ref = await keptJson(store, { key, producer: 'select', inputs }, async () => {
     const passes: LabelPass[] = [];
@@ -106,10 +105,7 @@ export async function selectCandidates(
       passes.push(await readJson(store, pass, labelPassSchema));
       o.progress?.(passes.length, inputs.length - 2);
     }
-    const selection = labels
-      ? selectCapabilities({ passes, rule })
-      : selectOutright(await readCandidates(store, candidates));
-    return requireDifference(selection, await readRollouts());
+    return labels ? selectCapabilities({ passes, rule }) : selectOutright(await readCandidates(store, candidates));
   });
   const { capabilities } = await readJson(store, ref, selectionSchema);
   const found = await readCandidates(store, candidates);

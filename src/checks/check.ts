@@ -25,8 +25,6 @@ export interface CheckItem {
   name: string;
   /** The fix of any error that `run` throws, unless the error has its own. */
   fix?: string | undefined;
-  /** Names of items that must pass first; without them this one is skipped. */
-  needs?: readonly string[];
   /** Only needed after the base rollouts. */
   afterRollouts?: true;
   /** Returns what was found, or undefined if there is nothing to report. Throws if something is missing. */
@@ -51,26 +49,15 @@ interface CheckRun {
   isMissing?: (error: unknown) => boolean;
 }
 
-/** Checks all items at once, each after those that it needs. */
-export async function runChecks(items: readonly CheckItem[], o: CheckRun = {}): Promise<Check[]> {
-  const outcomes = new Map<string, Promise<Outcome>>();
-  const outcomeOf = async (item: CheckItem): Promise<Outcome> => {
-    const needed = await Promise.all((item.needs ?? []).map((name) => outcomes.get(name)));
-    const isMissing = needed.some((one) => one === 'skipped' || (typeof one === 'object' && !one.ok));
-    return isMissing ? 'skipped' : look(item, o);
-  };
-  for (const item of items) outcomes.set(item.name, outcomeOf(item));
-  const checks = await Promise.all(outcomes.values());
-  return checks.filter((check) => typeof check === 'object');
-}
+/** Checks all items at once. */
+export const runChecks = async (items: readonly CheckItem[], o: CheckRun = {}): Promise<Check[]> =>
+  (await Promise.all(items.map((item) => look(item, o)))).filter((check) => check !== undefined);
 
-type Outcome = Check | 'ok' | 'skipped';
-
-async function look(item: CheckItem, { until, isMissing = () => true }: CheckRun): Promise<Outcome> {
+async function look(item: CheckItem, { until, isMissing = () => true }: CheckRun): Promise<Check | undefined> {
   const { name } = item;
   try {
     const found = await item.run();
-    if (found === undefined) return 'ok';
+    if (found === undefined) return undefined;
     return typeof found === 'string'
       ? { name, ok: true, detail: found }
       : { name, ok: true, warning: true, detail: found.warning };
@@ -143,7 +130,7 @@ export function partChecks({ campaign, describe, registry }: CheckedParts): Chec
 
 function armChecks(spec: Campaign['arms'][number], campaign: Campaign, registry: Registry): CheckItem[] {
   const asks: CheckItem = {
-    name: `arm ${armName(spec)}`,
+    name: `baseline ${armName(spec)}`,
     afterRollouts: true,
     fix: 'correct it in the campaign file',
     run: () => void kindOf(registry.arms, spec).languageModel?.(spec, campaign),

@@ -1,61 +1,57 @@
 /** The schema of a campaign file: the campaign's fields with the options of each registered kind, and its JSON schema for editors. */
 import { z } from 'zod';
-import {
-  armNameSchema,
-  type Campaign,
-  campaignFields,
-  checkFields,
-  outcomeMatrixFields,
-  type PartFacts,
-} from '../domain/campaign';
-import { type KindFields, kindOf, type KindSpec, specSchemaOf } from '../domain/kinds';
+import { armNameSchema, type Campaign, campaignFields, checkFields, outcomeMatrixFields } from '../domain/campaign';
+import { type Kind, type KindFields, kindOf, type KindSpec, specSchemaOf } from '../domain/kinds';
 import { presetNames } from '../domain/presets';
 import { registry as allKinds, type Registry } from '../registry';
-import { dotted, type FieldProblem } from './input';
-import { removed, type RemovedField } from './removed-fields';
+import { isReservedName } from './project';
+
+/** Targets that a file may name; campaigns make the others. */
+export const targetSchema = ({ environments }: Registry) =>
+  specSchemaOf(environments.filter(({ internal }) => !internal));
 
 /** What comes out is a complete campaign: the options of every part have the values that their kind gives them. */
 export function campaignFileSchema(registry: Registry) {
   const described = <Schema extends z.ZodType>(field: keyof typeof campaignFields.shape, schema: Schema): Schema =>
     schema.describe(campaignFields.shape[field].description ?? '');
+  const arms = z.array(specSchemaOf(registry.arms, { name: armNameSchema.optional() }));
   const withKinds = campaignFields.extend({
-    target: described('target', specSchemaOf(registry.environments.filter(({ internal }) => !internal))),
+    name: described(
+      'name',
+      campaignFields.shape.name.refine(
+        (name) => !isReservedName(name),
+        'another one: the home keeps files of its own under that name',
+      ),
+    ),
+    target: described('target', targetSchema(registry)),
     analyst: described('analyst', specSchemaOf(registry.analysts)),
     synthesizer: described('synthesizer', specSchemaOf(registry.synthesizers)),
     router: described('router', routerSchema(registry.routers)),
-    arms: described(
-      'arms',
-      z.array(specSchemaOf(registry.arms, { name: armNameSchema.optional() })).default([{ kind: 'grpo_target' }]),
-    ),
+    arms: described('arms', arms.default([{ kind: 'grpo_target' }])),
   });
-  return (withKinds as unknown as typeof campaignFields).superRefine(checkFields).transform((campaign): Campaign => ({
-    ...withPluginNames(campaign, registry),
-    parts: factsOf(campaign, registry),
-  }));
+  return (withKinds as unknown as typeof campaignFields).superRefine(checkFields).transform((campaign): Campaign => {
+    // A worker is asked for the plug-in that the kind is of.
+    for (const [spec, { plugin }] of partsOf(campaign, registry)) if (plugin !== undefined) spec.plugin = plugin;
+    const { analyst } = campaign;
+    const model = kindOf(registry.analysts, analyst).languageModel?.(analyst);
+    return { ...campaign, parts: { ...(model && { analystModel: model }) } };
+  });
 }
 
-/** Names the plug-in beside each kind that is of one: a worker is asked for the same. */
-function withPluginNames<Fields extends Omit<Campaign, 'parts'>>(campaign: Fields, registry: Registry): Fields {
-  const named = <Spec extends KindSpec>(kinds: readonly { kind: string; plugin?: string }[], spec: Spec): Spec => {
-    const { plugin } = kindOf(kinds, spec);
-    return plugin === undefined ? spec : { ...spec, plugin };
-  };
-  return {
-    ...campaign,
-    target: named(registry.environments, campaign.target),
-    analyst: named(registry.analysts, campaign.analyst),
-    synthesizer: named(registry.synthesizers, campaign.synthesizer),
-    router: named(registry.routers, campaign.router),
-  };
-}
+type PartKind = Pick<Kind<unknown>, 'plugin' | 'paths' | 'given'>;
 
-function factsOf(campaign: Omit<Campaign, 'parts'>, registry: Registry): PartFacts {
-  const { analyst } = campaign;
-  const model = kindOf(registry.analysts, analyst).languageModel?.(analyst);
-  return {
-    // Prompts of the analyst's own are no prompts of whoever else asks its model.
-    ...(model && { analystModel: { ...model, prompts: undefined } }),
-  };
+/** Returns the parts of a campaign with their kinds. */
+export function partsOf(
+  { target, analyst, synthesizer, router, arms }: Omit<Campaign, 'parts'>,
+  registry: Registry,
+): [KindSpec, PartKind][] {
+  return [
+    [target, kindOf(registry.environments, target)],
+    [analyst, kindOf(registry.analysts, analyst)],
+    [synthesizer, kindOf(registry.synthesizers, synthesizer)],
+    [router, kindOf(registry.routers, router)],
+    ...arms.map((arm): [KindSpec, PartKind] => [arm, kindOf(registry.arms, arm)]),
+  ];
 }
 
 const DEFAULT_ROUTER = 'learned';
@@ -69,26 +65,7 @@ function routerSchema(kinds: readonly KindFields[]) {
         })
       : option,
   );
-  if (!first) throw new Error('there must be at least one kind');
-  return z.discriminatedUnion('kind', [first, ...others]).prefault({ kind: DEFAULT_ROUTER });
-}
-
-/** One problem per removed field, or value of a field, in what a file says. */
-export function findRemoved(fields: unknown, path: PropertyKey[] = []): FieldProblem[] {
-  if (typeof fields !== 'object' || fields === null) return [];
-  return Object.entries(fields).flatMap(([key, value]) => {
-    const here = [...path, Array.isArray(fields) ? Number(key) : key];
-    const name = dotted(here, () => '[]');
-    const gone = removed.find((one) => one.path === name && (one.value ?? value) === value);
-    return [...(gone ? [removedProblem(gone, here)] : []), ...findRemoved(value, here)];
-  });
-}
-
-function removedProblem({ value, version, why }: RemovedField, path: PropertyKey[]): FieldProblem {
-  const field = dotted(path);
-  const reason = `was removed in ${version}`;
-  if (value === undefined) return { code: 'removed_field', path, field, reason, fix: `${why}; delete the line` };
-  return { code: 'removed_field', path, field, value, reason: `${value} ${reason}`, fix: why };
+  return z.discriminatedUnion('kind', [first!, ...others]).prefault({ kind: DEFAULT_ROUTER });
 }
 
 export interface JsonSchemaNode {
@@ -106,24 +83,17 @@ export interface JsonSchemaNode {
 /** Schema of a campaign file: the campaign's fields and `preset`. It takes the kinds of `registry` and no others. */
 export function campaignJsonSchema(registry: Registry = allKinds): JsonSchemaNode {
   const { $schema, ...schema } = z.toJSONSchema(campaignFileSchema(registry), { io: 'input' }) as JsonSchemaNode;
-  return {
-    $schema,
-    title: 'campaign file',
-    ...schema,
-    properties: {
-      preset: {
-        type: 'string',
-        enum: [...presetNames],
-        default: 'paper',
-        description: 'Values for the fields that this file leaves out.',
-      },
-      ...schema.properties,
-    },
+  const preset = {
+    type: 'string',
+    enum: [...presetNames],
+    default: 'paper',
+    description: 'Defaults of all other fields.',
   };
+  return { $schema, title: 'campaign file', ...schema, properties: { preset, ...schema.properties } };
 }
 
 /** Parts whose kinds may be those of plug-ins, as the file names them and as the registry does. */
-export const pluggable = {
+const pluggable = {
   target: 'environments',
   analyst: 'analysts',
   synthesizer: 'synthesizers',

@@ -1,10 +1,39 @@
 /** Errors that a user can act on: the first line names the cause and the fix, further lines are evidence (a log's tail). */
 import { distance } from 'fastest-levenshtein';
+import { OutsideFailure } from '../domain/failures';
 import { plainText } from '../domain/plain-text';
+
+/** Kind of the error, for programs. */
+type ErrorCode =
+  | 'unknown_field'
+  | 'missing_field'
+  | 'invalid_value'
+  | 'bad_input'
+  | 'removed_field'
+  | 'unreadable_file'
+  | 'invalid_argument'
+  | 'missing_requirement'
+  | 'port_in_use'
+  | 'not_found'
+  | 'name_taken'
+  | 'home_in_use'
+  | 'other_pool'
+  | 'running'
+  | 'not_running'
+  | 'unavailable'
+  | 'refused'
+  | 'unwritable'
+  | 'damaged'
+  | 'failed'
+  | 'aborted';
 
 export class UserError extends Error {
   override name = 'UserError';
   constructor(
+    readonly code: ErrorCode,
+    /** The field, option or thing that it is about. */
+    readonly field: string,
+    /** Names the failed thing, its value and the fix. */
     message: string,
     /** Lines that back the message up: the end of a log, further problems of the same kind. */
     readonly evidence: readonly string[] = [],
@@ -13,19 +42,9 @@ export class UserError extends Error {
   }
 }
 
-type ProblemCode =
-  | 'unknown_field'
-  | 'missing_field'
-  | 'invalid_value'
-  | 'removed_field'
-  | 'unreadable_file'
-  | 'invalid_argument'
-  | 'missing_requirement'
-  | 'port_in_use';
-
 /** One problem of an input: programs and tests read its fields, people its text. */
 export interface Problem {
-  code: ProblemCode;
+  code: ErrorCode;
   /** Path of the field, name of the option, or name of the requirement. */
   field: string;
   /** As in the input; absent for a missing field. Keys are not shown. */
@@ -51,9 +70,11 @@ function problemText({ code, field, value = 'missing', reason = `is ${value}`, f
 export class InputError extends UserError {
   readonly problems: readonly Problem[];
 
-  constructor(first: Problem, ...others: Problem[]) {
-    super(problemText(first), others.map(problemText));
-    this.problems = [first, ...others];
+  /** `problems`: one at least. */
+  constructor(...problems: Problem[]) {
+    const [first, ...others] = problems;
+    super(first!.code, first!.field, problemText(first!), others.map(problemText));
+    this.problems = problems;
   }
 
   /** True if the command line or a file is wrong, false if the machine is. */
@@ -74,12 +95,23 @@ export function messageOf(error: unknown): string {
     .trim();
 }
 
+export const snakeCase = (name: string): string =>
+  name.replace(/[A-Z]/g, (letter, at: number) => (at > 0 ? '_' : '') + letter.toLowerCase());
+
+/** True if the command line or a file is wrong: the command exits with code 2. */
+export const isUsage = (error: unknown): boolean =>
+  error instanceof InputError
+    ? error.isUsage
+    : (error instanceof OutsideFailure && error.type === 'BadInput') ||
+      (error instanceof UserError && error.code === 'bad_input');
+
 /** What a failed command writes to stderr; the stack is for --debug only. */
 export function renderError(error: unknown, debug: boolean): string {
-  const codes = error instanceof InputError ? error.problems.map(({ code }) => ` [${code}]`) : [];
-  const lines = [`campaign: ${messageOf(error)}${codes[0] ?? ''}`];
+  const code = error instanceof OutsideFailure ? snakeCase(error.type) : error instanceof UserError && error.code;
+  const lines = [`campaign: ${messageOf(error)}${code ? ` [${code}]` : ''}`];
+  const others = error instanceof InputError ? error.problems.slice(1).map(({ code }) => ` [${code}]`) : [];
   if (error instanceof UserError)
-    lines.push(...error.evidence.map((line, n) => `  ${plainText(line)}${codes[n + 1] ?? ''}`));
+    lines.push(...error.evidence.map((line, n) => `  ${plainText(line)}${others[n] ?? ''}`));
   if (debug && error instanceof Error && error.stack) lines.push(plainText(error.stack));
   return lines.join('\n');
 }

@@ -2,82 +2,54 @@
  * `campaign list`, `delete` and `gc`. Deleting a campaign removes its history, its index in the store and its folder, and then collects garbage:
  * what another campaign uses, and what is younger than a day, stays. Interrupted at any moment, the same command ends it.
  */
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { indexedCampaigns, removeCampaign } from '../store/campaign-index';
+import { removeCampaign } from '../store/campaign-index';
 import { walk } from '../store/content-store';
 import { openStore } from '../store/open-store';
 import type { Garbage } from '../store/store';
-import { campaignSchema } from '../domain/campaign';
 import { plainLine } from '../domain/plain-text';
 import { taskQueues } from '../domain/work';
+import { timeText } from '../report/format';
 import { alignColumns, print } from '../terminal';
 import { searchAttributeNames } from '../workflows/messages';
 import { isAnalysis } from './analyse/folder';
-import { type CampaignRow, campaignsOf } from './campaign-status';
+import { campaignsOf } from './campaign-status';
+import { campaignNames, requireHome, UnknownCampaign } from './campaigns';
 import { UserError } from './errors';
 import { type CommonOptions, homeOf, requireYes } from './options';
-import { type Home, isReservedName, temporalPath } from './project';
+import { type Home, temporalPath } from './project';
 import { supervised, type SupervisedOptions, type SupervisedRun } from './run/supervisor';
 import { startTemporal } from './run/temporal-server';
-import { grpcCode, type Temporal, UnknownCampaign, withServer } from './temporal';
-import { timeText } from './watch/output';
+import { grpcCode, withServer } from './temporal';
 
 const DAY_MS = 24 * 3600 * 1000;
 
 /** `campaign list`: the campaigns of a home with state and last change; of a cluster, those that it knows. */
 export async function listHome(options: CommonOptions): Promise<void> {
   const home = homeOf(options);
-  const { rows, isServed } = await withServer(options, async (temporal) => ({
-    rows: await campaignsOf(temporal, options),
+  if (!options.temporalAddress) requireHome(home);
+  const { campaigns, isServed } = await withServer(options, async (temporal) => ({
+    campaigns: await campaignsOf(temporal, options),
     isServed: temporal !== undefined,
   }));
-  const unknown = (options.temporalAddress ? [] : await campaignNames(home))
-    .filter((name) => !rows.some((row) => row.name === name) && !isAnalysis(home, name))
-    .map((name): CampaignRow => ({ name, status: 'unknown', startedAt: 0 }));
-  const campaigns = [...rows, ...unknown].map((row) => ({ ...row, changedAt: changedAt(home, row) }));
-  campaigns.sort((a, b) => b.changedAt - a.changedAt);
   if (options.json) return print(JSON.stringify({ home: home.root, server: isServed, campaigns }));
   if (campaigns.length === 0) return print(`no campaigns in ${home.root}; start one with \`campaign run FILE\``);
-  const lines = campaigns.map(({ name, status, changedAt: at, attention }) => [
+  const lines = campaigns.map(({ name, status, changedAt, attention }) => [
     plainLine(name),
     attention === undefined ? status : `${status}, waits for ${attention}`,
-    at === 0 ? '' : timeText(at),
+    changedAt === undefined ? '-' : timeText(changedAt),
   ]);
   print(alignColumns([['campaign', 'state', 'last change'], ...lines]).join('\n'));
-}
-
-/** Returns when the campaign ended, or else was last seen to change. */
-function changedAt(home: Home, { name, startedAt, closedAt }: CampaignRow): number {
-  const written = ['status.json', 'report.json'].map(
-    (file) => statSync(join(home.root, name, file), { throwIfNoEntry: false })?.mtimeMs ?? 0,
-  );
-  return closedAt ?? Math.round(Math.max(startedAt, ...written));
-}
-
-/** Campaigns with a folder in the home or an index in its store. @throws UserError if there is no home. */
-async function campaignNames(home: Home): Promise<string[]> {
-  requireHome(home);
-  const { files } = await openStore(home.root);
-  const folders = readdirSync(home.root, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && !isReservedName(entry.name))
-    .map(({ name }) => name)
-    // The lock of a home is a folder.
-    .filter((name) => campaignSchema.shape.name.safeParse(name).success);
-  return [...new Set([...folders, ...(await indexedCampaigns(files))])].sort();
-}
-
-/** @throws UserError if there is no home. */
-function requireHome({ root }: Home): void {
-  if (!existsSync(root)) throw new UserError(`there is no home ${root}; name another with --home`);
 }
 
 /** @returns the exit code. */
 export async function deleteCampaign(name: string, options: SupervisedOptions): Promise<number> {
   const home = homeOf(options);
+  requireHome(home);
   const known = await campaignNames(home);
-  if (!known.includes(name)) throw new UnknownCampaign(name, { home: home.root, known });
+  if (!known.includes(name) && !isAnalysis(home, name)) throw new UnknownCampaign(name, { home: home.root, known });
   const what = `delete campaign ${name} of ${home.root}: its history, its reports and the results that it alone uses`;
   await requireYes(what, { yes: options.yes, otherwise: 'nothing was deleted' });
   return supervised({ options, work: (run) => remove(run, name) });
@@ -96,20 +68,6 @@ async function remove(run: SupervisedRun, name: string): Promise<number> {
   return 0;
 }
 
-async function deleteHistory(run: SupervisedRun, name: string, store: string): Promise<void> {
-  const { home, options, output } = run;
-  const isCluster = options.temporalAddress !== undefined;
-  if (!isCluster && !existsSync(home.temporalDatabase)) return;
-  if (!isCluster && !temporalPath())
-    return output.note('campaign', `its history stays in ${home.temporalDatabase}: no Temporal CLI is installed`);
-  const { temporal } = await startTemporal(run);
-  try {
-    await deleteExecutions(temporal, { name, store, isCluster });
-  } finally {
-    await temporal.close();
-  }
-}
-
 /** gRPC's code of what is gone already, where the list is behind. */
 const NOT_FOUND = 5;
 
@@ -117,22 +75,30 @@ const NOT_FOUND = 5;
  * Asks the server to delete the campaign and its children; it has written that down when it answers, and does it in its own time.
  * @throws UserError if the campaign runs on a cluster; what a home's own server holds as running, nobody runs while we hold the home.
  */
-async function deleteExecutions(
-  { client }: Temporal,
-  { name, store, isCluster }: { name: string; store: string; isCluster: boolean },
-): Promise<void> {
-  const { namespace } = client.options;
+async function deleteHistory(run: SupervisedRun, name: string, store: string): Promise<void> {
+  const { home, options, output } = run;
+  const isCluster = options.temporalAddress !== undefined;
+  if (!isCluster && !existsSync(home.temporalDatabase)) return;
+  if (!isCluster && !temporalPath())
+    return output.note('campaign', `its history stays in ${home.temporalDatabase}: no Temporal CLI is installed`);
+  const { temporal } = await startTemporal(run);
+  const { client } = temporal;
   const query = `${searchAttributeNames.campaign} = ${JSON.stringify(name)}`;
-  for await (const { workflowId, runId, status, taskQueue } of client.workflow.list({ query })) {
-    if (taskQueue !== taskQueues.control(store)) continue; // another home's
-    if (status.name === 'RUNNING') {
-      if (isCluster) throw new UserError(`campaign ${name} is running; \`campaign cancel ${name}\` ends it`);
-      await client.workflow.getHandle(workflowId, runId).terminate('deleted');
+  try {
+    for await (const { workflowId, runId, status, taskQueue } of client.workflow.list({ query })) {
+      if (taskQueue !== taskQueues.control(store)) continue; // another home's
+      const isRunning = status.name === 'RUNNING';
+      if (isRunning && isCluster)
+        throw new UserError('running', 'campaign', `campaign ${name} is running; \`campaign cancel ${name}\` ends it`);
+      if (isRunning) await client.workflow.getHandle(workflowId, runId).terminate('deleted');
+      const { namespace } = client.options;
+      const execution = { namespace, workflowExecution: { workflowId, runId } };
+      await client.workflowService.deleteWorkflowExecution(execution).catch((error: unknown) => {
+        if (grpcCode(error) !== NOT_FOUND) throw error;
+      });
     }
-    const execution = { namespace, workflowExecution: { workflowId, runId } };
-    await client.workflowService.deleteWorkflowExecution(execution).catch((error: unknown) => {
-      if (grpcCode(error) !== NOT_FOUND) throw error;
-    });
+  } finally {
+    await temporal.close();
   }
 }
 
@@ -164,10 +130,8 @@ async function garbageIn(home: Home, { dryRun }: { dryRun: boolean }): Promise<G
   return garbage;
 }
 
-/** `820 kB`, `18.2 MB`. */
-function sizeText(bytes: number): string {
-  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
-  let [size, unit] = [bytes, 0];
-  while (size >= 999.5 && unit < units.length - 1) [size, unit] = [size / 1000, unit + 1];
-  return `${unit === 0 || size >= 100 ? Math.round(size) : size.toFixed(1)} ${units[unit]}`;
-}
+/** `820kB`, `18MB`. */
+const sizeText = (bytes: number): string =>
+  new Intl.NumberFormat('en', { notation: 'compact', style: 'unit', unit: 'byte', unitDisplay: 'narrow' }).format(
+    bytes,
+  );

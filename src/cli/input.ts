@@ -1,96 +1,98 @@
 /** Reads and checks inputs. Each problem has the field, its value and what is expected, in zod's words where it has some. */
 import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
-import { parse, YAMLParseError } from 'yaml';
-import { z } from 'zod';
+import { type Document, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
+import type { z } from 'zod';
 import { hasCredentials } from '../domain/endpoints';
-import { findHalfCharacter, HALF_CHARACTER_PROBLEM } from '../domain/plain-text';
 import { InputError, messageOf, nearest, type Problem } from './errors';
+
+export type Fields = Record<string, unknown>;
 
 export interface FieldProblem extends Problem {
   /** Leads to the field in the file. */
   path: PropertyKey[];
 }
 
-type Parsed<Data> = { data: Data; problems?: never } | { data?: never; problems: [FieldProblem, ...FieldProblem[]] };
-
-/** What the schema makes of fields, or one problem for each wrong field. */
-export function parseFields<Data>(schema: z.ZodType<Data>, fields: unknown): Parsed<Data> {
+/** Returns the fields as the schema reads them. @throws InputError with a problem for each wrong field, as `change` returns it. */
+export function checkFields<Data>(
+  schema: z.ZodType<Data>,
+  fields: unknown,
+  change = (problem: FieldProblem): Problem => problem,
+): Data {
   const { data, error } = schema.safeParse(fields, { error: expectedText });
-  if (!error) return { data: data as Data };
-  const [first, ...others] = error.issues.flatMap((issue) => problemsOf(issue, fields));
-  return { problems: [first!, ...others] };
+  if (!error) return data as Data;
+  throw new InputError(...error.issues.flatMap((issue) => problemsOf(issue, fields)).map(change));
 }
 
-/** Throws where the file is not UTF-8: its characters would silently become U+FFFD. */
-export function readText(file: string): string {
-  const body = readFileSync(file);
-  if (!isUtf8(body)) throw new Error('it is not UTF-8; save it as UTF-8');
-  return body.toString('utf8');
-}
+/** A YAML or JSON file of fields. Its problems have the lines of their fields. */
+export class InputFile {
+  readonly fields: Fields;
+  private readonly document: Document;
+  private readonly lines = new LineCounter();
 
-/** Parses a YAML or JSON file. `named`: its name in messages; `fix`: its form. @throws InputError with all problems. */
-export function readInput<Data>(o: { file: string; named?: string; schema: z.ZodType<Data>; fix: string }): Data {
-  const { file, named = file, schema, fix } = o;
-  let fields: unknown;
-  try {
-    fields = parse(readText(file));
-  } catch (error) {
-    const cause = error instanceof YAMLParseError ? 'is not YAML' : 'cannot be read';
-    throw new InputError({
-      code: 'unreadable_file',
-      field: named,
-      value: file,
-      reason: `${cause}: ${messageOf(error)}`,
-    });
+  /** `what`: what the file is; `fix`: what to name instead. @throws InputError */
+  constructor(
+    private readonly file: string,
+    what: string,
+    fix: string,
+  ) {
+    const unreadable = (problem: string, line?: number) =>
+      new InputError({
+        ...{ code: 'unreadable_file', field: what, value: file, reason: `${file} ${problem}`, fix },
+        ...(line !== undefined && { where: `${file}:${line}` }),
+      });
+    let body: Buffer;
+    try {
+      body = readFileSync(file);
+    } catch (error) {
+      throw unreadable(`cannot be read: ${messageOf(error)}`);
+    }
+    // Other bytes would silently become U+FFFD.
+    if (!isUtf8(body)) throw unreadable('is not UTF-8: save it as UTF-8');
+    this.document = parseDocument(body.toString('utf8'), { lineCounter: this.lines, prettyErrors: false });
+    const [broken] = this.document.errors;
+    if (broken) throw unreadable(`is not YAML: ${messageOf(broken)}`, this.lines.linePos(broken.pos[0]).line);
+    if (!isMap(this.document.contents)) throw unreadable('has no fields', 1);
+    this.fields = this.document.toJS() as Fields;
   }
-  const half = findHalfCharacter(fields);
-  if (half)
-    throw new InputError({
-      code: 'invalid_value',
-      field: dotted(half),
-      reason: HALF_CHARACTER_PROBLEM,
-      where: `${named}:`,
-    });
-  const { data, problems } = parseFields(schema, fields);
-  if (!problems) return data;
-  const [first, ...others] = problems.map((problem) => ({ ...problem, where: `${named}:` }));
-  throw new InputError({ ...first!, fix: [first!.fix, fix].join('; ') }, ...others);
-}
 
-/** What zod calls otherwise. */
-const KINDS: Record<string, string> = {
-  array: 'a list',
-  object: 'an object',
-  record: 'an object',
-  string: 'a string',
-  number: 'a number',
-};
+  /** Returns the fields of the file as the schema reads them. @throws InputError with a problem for each wrong field. */
+  check<Data>(schema: z.ZodType<Data>, fields: unknown = this.fields): Data {
+    return checkFields(schema, fields, (problem) => this.withLine(problem));
+  }
+
+  refusal(...problems: FieldProblem[]): InputError {
+    return new InputError(...problems.map((problem) => this.withLine(problem)));
+  }
+
+  /** Names the deepest part of the problem's path that the file holds. */
+  private withLine(problem: FieldProblem): Problem {
+    let offset = 0;
+    let node: unknown = this.document.contents;
+    for (const name of problem.path) {
+      const pair = isMap(node) ? node.items.find(({ key }) => isScalar(key) && key.value === name) : undefined;
+      node = pair ? pair.value : isSeq(node) ? node.items[Number(name)] : undefined;
+      const { range } = (pair?.key ?? node ?? {}) as { range?: [number, number, number] };
+      if (!range) break;
+      [offset] = range;
+    }
+    return { ...problem, where: `${this.file}:${this.lines.linePos(offset).line}` };
+  }
+}
 
 /** What zod does not explain in its own words; of unknown fields a line each. */
 const expectedText: z.core.$ZodErrorMap = (issue) => {
-  const { input } = issue;
   if (issue.code === 'unrecognized_keys') {
     const { shape = {} } = (issue.inst as Partial<z.ZodObject> | undefined) ?? {};
     const known = Object.keys(shape);
     const guesses = issue.keys.map((key) => nearest(key, known));
     return guesses.map((one) => (one ? `did you mean '${one}'?` : `allowed here: ${known.join(', ')}`)).join('\n');
   }
-  if (issue.code === 'invalid_union') {
-    const choices = choicesOf(issue as object);
-    return `${choices.length > 1 ? 'one of ' : ''}${choices.join(', ')}`;
-  }
-  if (issue.code === 'invalid_format' && issue.format === 'url') return 'a URL such as http://127.0.0.1:8000';
-  if (issue.code !== 'invalid_type') return undefined;
-  if (input === undefined) {
-    const about = (issue.inst as z.ZodType | undefined)?.description?.replace(/\.$/, '');
-    return [`write ${KINDS[issue.expected] ?? issue.expected}`, about].filter(Boolean).join(': ');
-  }
-  if (typeof input !== 'string') return undefined;
-  if (issue.expected === 'array') return `a list, such as [${input.trim().split(/\s+/).join(', ')}]`;
-  const { inst } = issue as { inst?: z.core.$ZodType };
-  const kinds = choicesOf({ values: [...(inst?._zod.propValues?.['kind'] ?? [])] });
-  return kinds[0] === undefined ? undefined : `an object, such as { kind: ${nearest(input, kinds) ?? kinds[0]} }`;
+  if (issue.code === 'invalid_union') return `expected ${choicesOf(issue as object).join(' or ')}`;
+  if (issue.code === 'invalid_format' && issue.format === 'url') return 'expected a URL such as http://127.0.0.1:8000';
+  if (issue.code !== 'invalid_type' || issue.input !== undefined) return undefined;
+  const about = (issue.inst as z.ZodType | undefined)?.description?.replace(/\.$/, '');
+  return `expected ${issue.expected}${about === undefined ? '' : `: ${about}`}`;
 };
 
 /** Words that are allowed. A part's default kind may be left out, which a union holds as undefined. */
@@ -98,7 +100,7 @@ const choicesOf = ({ values, options = values ?? [] }: { values?: unknown; optio
   (options as unknown[]).filter((one) => one !== undefined).map(String);
 
 /** `Too big: expected number to be <=1`, without what it was: that is said before it. */
-const ZODS = /^(?:Invalid \w+|Too big|Too small): (expected .*?)(?:, received .*)?$/;
+const ZODS = /^(?:(?:Invalid \w+|Too big|Too small): )?(expected .*?)(?:, received .*)?$/;
 
 function problemsOf(issue: z.core.$ZodIssue, fields: unknown): FieldProblem[] {
   const { path, message } = issue;
@@ -108,8 +110,7 @@ function problemsOf(issue: z.core.$ZodIssue, fields: unknown): FieldProblem[] {
       return { code: 'unknown_field', path: at, field: dotted(at), fix: message.split('\n')[n] };
     });
   const value = path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], fields);
-  const isTold = value === undefined && message.startsWith('write ');
-  const expected = isTold ? message : (ZODS.exec(message)?.[1] ?? `it must be ${message}`);
+  const expected = ZODS.exec(message)?.[1] ?? `it must be ${message}`;
   const guess = typeof value === 'string' ? nearest(value, choicesOf(issue as object)) : undefined;
   const hint = guess === undefined ? '' : `; did you mean '${guess}'?`;
   const problem = { path: [...path], field: dotted(path) || 'the file', fix: `${expected}${hint}` };

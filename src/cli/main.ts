@@ -4,28 +4,28 @@ import { Command, CommanderError } from 'commander';
 import { isCode } from '../store/durable-file';
 import { OutsideFailure } from '../domain/failures';
 import { bypassProxiesOnLoopback } from '../temporal/loopback';
-import { wrapText } from '../terminal';
-import { addCommands } from './commands';
-import { InputError, messageOf, renderError, UserError } from './errors';
-import { DEFAULT_HOME, examplesText } from './options';
-import { version } from './project';
+import { columnsOf, wrapText } from '../terminal';
+import { addCommands, examplesText } from './commands';
+import { isUsage, messageOf, renderError, snakeCase, UserError } from './errors';
+import { version } from '../store/project-root';
 import { refuseRemoved } from './removed-commands';
 
 const USAGE = 2;
 
-const fitted = (text: string): string => `${wrapText(text, process.stderr.columns)}\n`;
+const fitted = (text: string): string => `${wrapText(text, columnsOf(process.stderr))}\n`;
 
 export function createProgram(): Command {
   const program = new Command('campaign')
     .description('find what a language-model agent lacks, and train it: the TRACE method as one durable workflow')
     .version(version)
-    .option('--home <folder>', 'folder of campaigns and artifacts', process.env['CAMPAIGN_HOME'] ?? DEFAULT_HOME)
+    .option('--home <folder>', 'folder of campaigns and artifacts', process.env['CAMPAIGN_HOME'] ?? '.campaigns')
     .option('--temporal-address <address>', 'use this Temporal cluster (host:port) instead of starting a server')
     .option('--json', 'print JSON, for programs')
     .option('--yes', 'do not ask for confirmation')
     .option('--debug', 'show the stack of an error')
     // `exitCodeOf` prints all errors.
-    .configureOutput({ outputError: () => undefined })
+    .configureHelp({ minWidthToWrap: 20 })
+    .configureOutput({ outputError: () => undefined, getOutHelpWidth: () => columnsOf() ?? 80 })
     .addHelpText(
       'after',
       examplesText([
@@ -76,7 +76,7 @@ async function exitCodeOf(argv: string[]): Promise<number> {
     const why = error instanceof Error && error.cause instanceof Error ? `: ${messageOf(error.cause)}` : '';
     const shown = known || debug ? error : new Error(`${messageOf(error)}${why} (--debug shows where)`);
     process.stderr.write(fitted(renderError(shown, debug)));
-    return error instanceof InputError && error.isUsage ? USAGE : 1;
+    return isUsage(error) ? USAGE : 1;
   }
 }
 
@@ -89,8 +89,7 @@ function usageError({ code, exitCode, message }: CommanderError): number {
     .replace(/^error: /, '')
     .trim()
     .replace(/\s*\n\s*/g, ' ');
-  const snake = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  process.stderr.write(fitted(`campaign: ${text} [${snake}]`));
+  process.stderr.write(fitted(`campaign: ${text} [${snakeCase(name)}]`));
   return USAGE;
 }
 

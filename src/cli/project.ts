@@ -1,54 +1,60 @@
 /** Where files lie: the project itself, the Python that runs the trainer, the home folder of campaigns; and writing into a folder. */
+import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { chmod, stat, writeFile } from 'node:fs/promises';
-import { delimiter, join, resolve } from 'node:path';
-import { isCode, makeFolder } from '../store/durable-file';
+import { homedir } from 'node:os';
+import { delimiter, dirname, join, resolve } from 'node:path';
+import { makeFolder } from '../store/durable-file';
 import { projectRoot } from '../store/project-root';
 import { note } from '../terminal';
 import { messageOf, UserError } from './errors';
 
-/** As package.json has it. */
-export const version: string = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8')).version;
+/** File that an installation of Python packages leaves when it is complete. `make install` writes it, too. */
+export const INSTALLED = '.installed';
 
-/** Python with the trainer's packages: $CAMPAIGN_PYTHON, else the virtual environment that `make install` makes. */
-export const pythonPath = (): string => process.env['CAMPAIGN_PYTHON'] ?? join(projectRoot, '.venv/bin/python');
-
-/** The Temporal CLI: on the PATH, else the one in the virtual environment; undefined if there is none. */
-export function temporalPath(): string | undefined {
-  const folders = [...(process.env['PATH'] ?? '').split(delimiter).filter(Boolean), join(projectRoot, '.venv/bin')];
-  return folders.map((folder) => join(folder, 'temporal')).find((file) => existsSync(file));
+/** Folder of the Python environment that `campaign setup` makes: one for each list of packages, for all installations of the user. */
+export function ownPythonFolder(): string {
+  const data = process.env['XDG_DATA_HOME'] ?? join(homedir(), '.local/share');
+  const lists = ['requirements.lock', 'torch.lock'].map((name) => readFileSync(join(projectRoot, 'trainer', name)));
+  const digest = createHash('sha256').update(Buffer.concat(lists)).digest('hex');
+  return join(data, 'campaign', `python-${digest.slice(0, 12)}`);
 }
 
-export interface Home {
-  root: string;
-  /** Held by the one supervisor of this home. */
-  lock: string;
-  /** What the supervisor runs, for the next one and for commands that look for its Temporal server. */
-  state: string;
-  /** The secret of `campaign view`. */
-  viewToken: string;
-  /** File of the programs, keys and files that its workers may use (run/allowed.ts). */
-  allowed: string;
-  logs: string;
-  temporalDatabase: string;
+/** Python with the trainer's packages: $CAMPAIGN_PYTHON, else that of `make install` in a checkout, else that of `campaign setup`. */
+export function pythonPath(): string {
+  const named = process.env['CAMPAIGN_PYTHON'];
+  if (named !== undefined) return named;
+  const folder = [join(projectRoot, '.venv'), ownPythonFolder()].find((one) => existsSync(join(one, INSTALLED)));
+  return join(folder ?? join(projectRoot, '.venv'), 'bin/python');
+}
+
+/** The Temporal CLI: on the PATH, else the one beside that Python; undefined if there is none. */
+export function temporalPath(): string | undefined {
+  const folders = [...(process.env['PATH'] ?? '').split(delimiter).filter(Boolean), dirname(pythonPath())];
+  return folders.map((folder) => join(folder, 'temporal')).find((file) => existsSync(file));
 }
 
 /** Whether a campaign of this name would share a folder with the home's own files. */
 export const isReservedName = (name: string): boolean => ['artifacts', 'cache', 'logs', 'trainings'].includes(name);
 
 /** Files of a home folder; campaigns lie beside them, each in a folder of its name. */
-export function homeAt(folder: string): Home {
+export function homeAt(folder: string) {
   const root = resolve(folder);
   return {
     root,
+    /** Held by the one supervisor of this home. */
     lock: join(root, 'supervisor.lock'),
+    /** Names the processes that the supervisor runs, for the next supervisor and for commands that look for its Temporal server. */
     state: join(root, 'run.json'),
+    /** The secret of `campaign view`. */
     viewToken: join(root, 'view-token'),
+    /** The programs, keys and files that its workers may use (run/allowed.ts). */
     allowed: join(root, 'allowed.json'),
     logs: join(root, 'logs'),
     temporalDatabase: join(root, 'temporal.db'),
   };
 }
+export type Home = ReturnType<typeof homeAt>;
 
 /** Texts by the names of their files. @throws UserError */
 export const writeInto = (folder: string, files: Record<string, string>): Promise<void> =>
@@ -70,15 +76,9 @@ export const makeHome = (folder: string): Promise<void> =>
 
 const inWords = (folder: string, write: () => Promise<void>): Promise<void> =>
   write().catch((error: unknown) => {
-    throw new UserError(`nothing can be written into ${folder}: ${whyUnwritten(error)}; name another folder`);
+    throw new UserError(
+      'unwritable',
+      'folder',
+      `nothing can be written into ${folder}: ${messageOf(error)}; name another folder`,
+    );
   });
-
-/** Why something could not be written. */
-export function whyUnwritten(error: unknown): string {
-  if (isCode(error, 'EACCES', 'EPERM')) return 'you have no permission to write there';
-  if (isCode(error, 'EROFS')) return 'its file system can only be read';
-  if (isCode(error, 'ENOSPC', 'EDQUOT')) return 'its disk is full';
-  if (isCode(error, 'ENOTDIR')) return 'a file is in the place of a folder';
-  if (isCode(error, 'EISDIR')) return 'a folder is in the place of a file';
-  return messageOf(error);
-}

@@ -2,16 +2,11 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { type Report, reportSchema } from '../report/model';
+import { parseReport, type Report } from '../report/model';
+import { keysOf } from '../store/campaign-index';
+import { sha256 } from '../store/hash';
+import { openStore } from '../store/open-store';
 import { messageOf, UserError } from './errors';
-import { readStatus } from './watch/snapshot';
-
-export interface FoundReport {
-  name: string;
-  /** The campaign's folder. */
-  folder: string;
-  report: Report;
-}
 
 interface Named {
   home: string;
@@ -29,68 +24,53 @@ export const reported = (home: string): string[] =>
     .map(({ name }) => name);
 
 /** All reports of the home that can be read, the newest first. */
-export const allReports = (home: string): Report[] =>
-  reported(home).flatMap((name) => {
-    const report = tryRead(fileOf({ home, name }));
-    return typeof report === 'string' ? [] : [report];
-  });
-
-/** A report, or what is wrong with its file. */
-function tryRead(file: string): Report | string {
-  try {
-    return reportSchema.parse(JSON.parse(readFileSync(file, 'utf8')));
-  } catch (error) {
-    if (error instanceof SyntaxError) return `is no JSON, or cut off (${messageOf(error)})`;
-    if (!(error instanceof z.ZodError)) return `can't be read: ${messageOf(error)}`;
-    const [issue] = error.issues;
-    return `is no report of this version (${issue?.path.join('.') || 'the whole'}: ${issue?.message})`;
-  }
-}
+export const allReports = (home: string): Report[] => reported(home).flatMap((name) => tryReport({ home, name }) ?? []);
 
 const FOREIGN = 'name one that `campaign run` or `campaign report --out` of this version wrote';
 
 /** @throws UserError if it is no report, a part of one, or of another version; `fix` is what helps then. */
 export function readReportFile(file: string, fix = FOREIGN): Report {
-  const report = tryRead(file);
-  if (typeof report === 'string') throw new UserError(`${file} ${report}; ${fix}`);
-  return report;
+  try {
+    return parseReport(readFileSync(file, 'utf8'));
+  } catch (error) {
+    const [issue] = error instanceof z.ZodError ? error.issues : [];
+    const why = issue
+      ? `is no report of this version (${issue.path.join('.') || 'the whole'}: ${issue.message})`
+      : `can't be read: ${messageOf(error)}`;
+    throw new UserError('damaged', 'report', `${file} ${why}; ${fix}`);
+  }
 }
 
-/** What is wrong with the report of a campaign that has completed; undefined if nothing is. */
-export function lostReport(named: Named): { file: string; problem: string; isMissing: boolean } | undefined {
+/** The report of a campaign; undefined if there is none that can be read. */
+export function tryReport(named: Named): Report | undefined {
+  try {
+    return readReportFile(fileOf(named));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the problem of a completed campaign's report, or undefined. The store knows the hashes of reports. */
+export async function lostReport(named: Named): Promise<{ problem: string; isMissing: boolean } | undefined> {
   const file = fileOf(named);
-  const isMissing = !existsSync(file);
-  const problem = isMissing ? 'is missing' : tryRead(file);
-  return typeof problem === 'string' ? { file, problem, isMissing } : undefined;
+  try {
+    readReportFile(file, 'it is written again');
+  } catch (error) {
+    return { problem: messageOf(error), isMissing: !existsSync(file) };
+  }
+  const store = await openStore(named.home);
+  const keys = (await keysOf(store.files, named.name)).filter((key) => /^report\/.*\.json$/.test(key));
+  const written = await Promise.all(keys.map((key) => store.find(key)));
+  const hash = sha256(readFileSync(file));
+  if (written.length === 0 || written.some((ref) => ref?.sha256 === hash)) return undefined;
+  return { problem: `${file} is not as it was written; it is written again`, isMissing: false };
 }
 
-/** That of a campaign of the home. @throws UserError */
+/** Returns the report of a campaign of the home. @throws UserError that names those with a report, or a damaged file. */
 export function readReport(named: Named): Report {
-  const file = fileOf(named);
-  if (!existsSync(file))
-    throw new UserError(`${file} is missing; if campaign ${named.name} was run with another --home, name that one`);
-  return readReportFile(file, 'the same `campaign run FILE` writes it anew');
-}
-
-/** When a campaign has a report. */
-const WRITTEN = 'one is written when a campaign completes, or stops after a stage with --until';
-
-/** @throws UserError that says whether there is such a campaign, and names those with a report. */
-export function requireReported({ home, name }: Named): void {
+  const { home, name } = named;
   const names = reported(home);
-  if (names.includes(name)) return;
-  if (readStatus({ home, name }))
-    throw new UserError(
-      `campaign '${name}' has no report in ${home} yet: ${WRITTEN}; \`campaign status ${name}\` shows its state`,
-    );
-  const known = names.length > 0 ? `campaigns with one: ${names.join(', ')}` : 'no campaign there has one';
-  throw new UserError(`campaign '${name}' has no report in ${home}; ${known}`);
-}
-
-/** The report of campaign `name`, or the newest; undefined if the home has none. @throws UserError for a wrong name or a broken file. */
-export function findReport({ home, name }: { home: string; name?: string | undefined }): FoundReport | undefined {
-  if (name !== undefined) requireReported({ home, name });
-  const chosen = name ?? reported(home)[0];
-  if (chosen === undefined) return undefined;
-  return { name: chosen, folder: join(home, chosen), report: readReport({ home, name: chosen }) };
+  if (names.includes(name)) return readReportFile(fileOf(named), 'the same `campaign run FILE` writes it again');
+  const fix = `\`campaign status ${name}\` shows its state; campaigns with one: ${names.join(', ') || 'none'}`;
+  throw new UserError('not_found', 'report', `campaign '${name}' has no report in ${home}; ${fix}`);
 }

@@ -3,7 +3,6 @@ import { Client, Connection, isGrpcServiceError } from '@temporalio/client';
 import type { Payload } from '@temporalio/common';
 import { decodeFromPayloadsAtIndex } from '@temporalio/common/lib/internal-non-workflow';
 import { openStore } from '../store/open-store';
-import { LAST_STAGE, type Stage } from '../domain/work';
 import { searchAttributeNames } from '../workflows/messages';
 import { clusterAt, rejectWhenRefused, whyNot, type TemporalAddress } from '../temporal/connection';
 import { isLoopback } from '../temporal/loopback';
@@ -44,7 +43,7 @@ export async function connect({ namespace, ...at }: TemporalAddress, home: Home)
   } catch (error) {
     // An open channel would keep trying to connect.
     await connection.close();
-    throw new UserError(await whyNot({ namespace, ...at }, error));
+    throw new UserError('unavailable', 'Temporal', await whyNot({ namespace, ...at }, error));
   }
 }
 
@@ -55,38 +54,30 @@ export function addressOf(options: CommonOptions): TemporalAddress {
   const address = serverOf(home);
   if (address) return { address, namespace: namespace() };
   throw new UserError(
+    'unavailable',
+    'Temporal',
     `no Temporal server of ${home.root} is running; start it with \`campaign ui\` or \`campaign run FILE\`, or name a cluster with --temporal-address`,
   );
 }
 
-/** `work` with a connection to that server. */
+/** `work` with a connection to that server. @throws UserError if there is none. */
 export async function withTemporal<T>(options: CommonOptions, work: (temporal: Temporal) => Promise<T>): Promise<T> {
   const temporal = await connect(addressOf(options), homeOf(options));
-  try {
-    return await work(temporal);
-  } finally {
-    await temporal.close();
-  }
+  return work(temporal).finally(() => temporal.close());
 }
 
-/** The same for a command that files of the home can answer: without a connection if the home's own server does not run. */
+/** The same for a command that files of the home can answer, too, where the home's own server does not run. */
 export async function withServer<T>(
   options: CommonOptions,
   work: (temporal: Temporal | undefined) => Promise<T>,
 ): Promise<T> {
-  if (options.temporalAddress) return withTemporal(options, work);
-  const address = serverOf(homeOf(options));
-  let temporal: Temporal | undefined;
-  try {
-    temporal = address ? await connect({ address, namespace: namespace() }, homeOf(options)) : undefined;
-  } catch (error) {
-    if (!(error instanceof UserError)) throw error;
-  }
-  try {
-    return await work(temporal);
-  } finally {
-    await temporal?.close();
-  }
+  const temporal = await Promise.resolve()
+    .then(() => connect(addressOf(options), homeOf(options)))
+    .catch((error: unknown) => {
+      if (options.temporalAddress || !(error instanceof UserError)) throw error;
+      return undefined;
+    });
+  return work(temporal).finally(() => temporal?.close());
 }
 
 /** What gRPC's codes say of a server that is away, that starts or that has too much to do: CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, INTERNAL, UNAVAILABLE. */
@@ -105,9 +96,8 @@ export function grpcCode(error: unknown): number | undefined {
 }
 
 /**
- * Makes an existing cluster ready: search attributes are registered once per namespace, or were by an operator. Where the server does not show them,
- * `note` is told which there must be.
- * @throws UserError if some are missing and can't be added.
+ * Registers the search attributes that a cluster's namespace lacks. A server may show or take none from this client: `note` is told which there must
+ * be, and the server refuses a campaign without them.
  */
 export async function registerSearchAttributes(
   { client }: Temporal,
@@ -116,18 +106,16 @@ export async function registerSearchAttributes(
 ): Promise<void> {
   const { operatorService } = client.connection as Connection;
   const names = Object.values(searchAttributeNames);
-  const why = (error: unknown) => messageOf(error instanceof Error ? (error.cause ?? error) : error);
-  const fix = (missing: string[]) => `have an operator add ${missing.join(', ')} (Keyword) to namespace ${namespace}`;
-  const listed = await operatorService.listSearchAttributes({ namespace }).catch((error: unknown) => {
-    note(`warning: ${address} does not show its search attributes (${why(error)}); if none are there, ${fix(names)}`);
-  });
-  if (!listed) return;
-  const missing = names.filter((name) => !(name in (listed.customAttributes ?? {})));
-  const searchAttributes = Object.fromEntries(missing.map((name) => [name, KEYWORD]));
-  if (missing.length === 0) return;
-  await operatorService.addSearchAttributes({ namespace, searchAttributes }).catch((error: unknown) => {
-    throw new UserError(`cannot register search attributes at ${address} (${why(error)}); ${fix(missing)}`);
-  });
+  try {
+    const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
+    const missing = names.filter((name) => !(name in (customAttributes ?? {})));
+    const searchAttributes = Object.fromEntries(missing.map((name) => [name, KEYWORD]));
+    if (missing.length > 0) await operatorService.addSearchAttributes({ namespace, searchAttributes });
+  } catch (error) {
+    const why = messageOf(error instanceof Error ? (error.cause ?? error) : error);
+    const fix = `have an operator add ${names.join(', ')} (Keyword) to namespace ${namespace}, unless they are there`;
+    note(`warning: can't register search attributes at ${address} (${why}); ${fix}`);
+  }
 }
 
 /** Keeps finished campaigns of a home's own server for a year. */
@@ -158,22 +146,4 @@ export async function hasWorkers({ client }: Temporal, queue: string): Promise<b
     taskQueueType: WORKFLOW_QUEUE,
   });
   return (pollers ?? []).length > 0;
-}
-
-/** The stage that a campaign was started to stop after, by its memo, if that is not the last one. */
-export function stoppedAfter(memo: Record<string, unknown> | undefined): Stage | undefined {
-  const until = memo?.['until'] as Stage | null | undefined;
-  return until && until !== LAST_STAGE ? until : undefined;
-}
-
-/** The server has no campaign of this name, or neither has the home. */
-export class UnknownCampaign extends UserError {
-  constructor(name: string, { home, known = [] }: { home?: string; known?: readonly string[] } = {}) {
-    const those = known.length > 0 ? `known: ${known.join(', ')}` : 'none is known yet';
-    super(
-      home === undefined
-        ? `there is no campaign ${name} here; \`campaign list\` shows those that there are`
-        : `there is no campaign ${name} in ${home}; ${those}`,
-    );
-  }
 }

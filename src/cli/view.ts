@@ -1,51 +1,33 @@
-/** `campaign view`: serves a campaign as a page on this machine, live and after its end. */
+/** `campaign view`: serves the campaigns of a home as pages on this machine, live and after their end. */
 import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { isCode } from '../store/durable-file';
 import { openStore } from '../store/open-store';
 import type { ArtifactStore } from '../store/store';
 import { OutsideFailure } from '../domain/failures';
 import { spentOf } from '../llm/spending';
-import type { ApprovalView } from '../report/build/approval';
 import { batchesBehind, UnknownStartError } from '../report/lineage';
-import type { Report } from '../report/model';
-import { completeReport } from '../report/render';
 import { note, print } from '../terminal';
 import { createCurves } from '../view/curves';
-import type { CampaignPage } from '../view/api';
-import { createView } from '../view/app';
-import { createIndex, type RolloutIndex } from '../view/rollouts';
+import type { CampaignPage, ListedCampaign } from '../view/api';
+import { createView, type ViewedCampaign } from '../view/app';
+import { createIndex } from '../view/rollouts';
 import { decideOn, shownApprovals } from './approvals';
-import { campaignsOf, readStatus } from './campaign-status';
+import { type CampaignRow, campaignsOf, isWaiting, readStatus } from './campaign-status';
+import { chooseCampaign, UnknownCampaign } from './campaigns';
 import { UserError } from './errors';
 import { type CommonOptions, homeOf, namespace } from './options';
 import { listenAt } from './ports';
 import { type Home, makeHome } from './project';
-import { findReport, reported } from './reports';
-import { serverOf, uiOf } from './run/processes';
+import { tryReport } from './reports';
+import { uiOf } from './run/processes';
 import { onInterrupt } from './run/supervisor';
-import { addressOf, connect, type Temporal, withServer } from './temporal';
-import { notesOf, Rates, runsText, stateOf, treeLines } from './watch/tree';
+import { type Temporal, withServer } from './temporal';
+import type { Snapshot } from './watch/snapshot';
+import { notesOf, stateOf, treeLines } from './watch/tree';
 
 export interface ViewOptions extends CommonOptions {
   port: number;
-}
-
-export const indexOf = (store: ArtifactStore, root: string, campaign: string): RolloutIndex =>
-  createIndex({ store, campaign, file: join(root, campaign, 'rollouts.jsonl') });
-
-/** The campaign that is named, else the newest. @throws UserError */
-export async function named(name: string | undefined, options: CommonOptions): Promise<string> {
-  const names = await withServer(options, async (temporal) =>
-    (await campaignsOf(temporal, options)).map((one) => one.name),
-  );
-  const known = [...new Set([...names, ...reported(homeOf(options).root)])];
-  const [newest] = known;
-  if (name !== undefined && known.includes(name)) return name;
-  if (name === undefined && newest !== undefined) return newest;
-  const which = name === undefined ? 'no campaign' : `no campaign ${name}`;
-  throw new UserError(`there is ${which} in ${homeOf(options).root}; known: ${known.join(', ') || 'none'}`);
 }
 
 /** The secret of the home's page. It stays, so that browsers that have it keep it. */
@@ -61,108 +43,110 @@ async function viewToken(home: Home): Promise<string> {
 /** Pages that ask within this time get one answer. */
 const SHARED_MS = 1000;
 
-/** Until it is interrupted. @throws UserError */
-export async function serveView(name: string | undefined, options: ViewOptions): Promise<void> {
-  const campaign = await named(name, options);
-  const home = homeOf(options);
-  const store = await openStore(home.root);
-  const index = indexOf(store, home.root, campaign);
+interface Viewed {
+  campaign: string;
+  home: Home;
+  store: ArtifactStore;
+  options: CommonOptions;
+}
+
+function viewedCampaign({ campaign, home, store, options }: Viewed): ViewedCampaign {
+  const index = createIndex({ store, campaign });
   const curves = createCurves({ store, campaign, index });
-  const rates = new Rates();
-  const reportOf = () =>
-    reported(home.root).includes(campaign) ? findReport({ home: home.root, name: campaign })?.report : undefined;
-  let completed: { of: Report; report: Report } | undefined;
-  const completedReport = (of: Report): Report => {
-    if (completed?.of.campaign.finishedAt !== of.campaign.finishedAt) completed = { of, report: completeReport(of) };
-    return completed.report;
-  };
-
-  // One connection serves all polls; a restarted server has another address.
-  let held: { address: string; temporal: Temporal } | undefined;
-  async function server(): Promise<Temporal | undefined> {
-    const address = options.temporalAddress ?? serverOf(home);
-    if (held && held.address !== address) {
-      await held.temporal.close();
-      held = undefined;
+  const reportOf = () => tryReport({ home: home.root, name: campaign });
+  function liveState(snapshot: Snapshot | undefined) {
+    if (!snapshot) {
+      const notes = ['Neither this home nor its server knows a run of it. `campaign run FILE` starts it.'];
+      return { state: 'not started', tree: [], notes };
     }
-    if (address === undefined || held) return held?.temporal;
-    const temporal = await connect(addressOf(options), home).catch((error: unknown) => {
-      if (error instanceof UserError && !options.temporalAddress) return undefined;
-      throw error;
-    });
-    held = temporal && { address, temporal };
-    return temporal;
+    const notes = [...notesOf(snapshot), ...(snapshot.failure === undefined ? [] : [`why: ${snapshot.failure}`])];
+    return { state: stateOf(snapshot), tree: treeLines(snapshot, Date.now()), notes };
   }
 
-  async function status(temporal: Temporal | undefined) {
+  async function readPage(temporal: Temporal | undefined): Promise<CampaignPage> {
+    const report = reportOf();
     await index.refresh();
-    const { snapshot } = await readStatus(temporal, options, campaign);
-    const now = Date.now();
-    const ui = temporal && !options.temporalAddress ? uiOf(home) : undefined;
-    const link = (id: string) => `${ui}/namespaces/${namespace()}/workflows/${encodeURIComponent(id)}`;
-    const workflows = [campaign, ...(snapshot.progress?.children ?? []).map(({ workflowId }) => workflowId)];
-    return {
-      ...{ state: stateOf(snapshot), snapshot, tree: treeLines({ snapshot, rates, now }) },
-      runs: runsText(snapshot, snapshot.asOf ?? now),
-      notes: notesOf(snapshot),
-      ...(ui && { links: Object.fromEntries(workflows.map((id) => [id, link(id)])) }),
-    };
-  }
-
-  async function waiting(temporal: Temporal): Promise<ApprovalView[]> {
-    return shownApprovals(temporal, campaign, store).catch((error: unknown) => {
-      // Nothing can be decided where the campaign does not run, or no worker answers.
-      if (error instanceof UserError) return [];
+    const snapshot = await readStatus(temporal, options, campaign).catch((error: unknown) => {
+      if (error instanceof UnknownCampaign) return undefined;
       throw error;
     });
-  }
-
-  async function readPage(): Promise<CampaignPage> {
-    const temporal = await server();
-    const found = reportOf();
-    const { snapshot, links, ...now } = await status(temporal);
-    const isRunning = snapshot.status === 'RUNNING';
-    const isAsked = [snapshot, ...snapshot.children].some(({ progress }) => progress?.waiting);
-    const waits = temporal && isRunning && isAsked ? await waiting(temporal) : [];
-    // A campaign that has ended without a report has its state alone.
-    const live = isRunning || !found;
+    const isLive = snapshot?.status === 'RUNNING';
+    const waits = temporal && snapshot && isWaiting(snapshot) ? await shownApprovals(temporal, campaign, store) : [];
+    const ui = temporal && snapshot && !options.temporalAddress ? uiOf(home) : undefined;
+    const workflows = [campaign, ...(snapshot?.progress?.children ?? []).map(({ workflowId }) => workflowId)];
+    const link = (id: string) => `${ui}/namespaces/${namespace()}/workflows/${encodeURIComponent(id)}`;
+    const spent = () => spentOf({ store, campaign });
     return {
-      ...{ kind: 'campaign', title: campaign, served: true, isLive: isRunning },
-      ...(found && { report: completedReport(found) }),
-      ...(live && { live: { ...now, curves: await curves(), spent: await spentOf({ store, campaign }) } }),
+      ...{ kind: 'campaign', title: campaign, served: true, isLive },
+      // The page does not have the matrix, which may be large.
+      ...(report && { report: { ...report, solverMatrix: undefined } }),
+      // A campaign that has ended without a report has its state alone.
+      ...((isLive || !report) && {
+        live: { ...liveState(snapshot), curves: await curves(), spent: await spent() },
+      }),
       ...(waits.length > 0 && { approvals: waits }),
-      ...(links && { links }),
+      ...(ui && { links: Object.fromEntries(workflows.map((id) => [id, link(id)])) }),
     };
   }
   // All open pages poll.
   let last: { at: number; page: Promise<CampaignPage> } | undefined;
-  const page = (): Promise<CampaignPage> => {
-    if (!last || Date.now() - last.at > SHARED_MS) last = { at: Date.now(), page: readPage() };
-    return last.page;
+  return {
+    ...{ index, store },
+    page() {
+      if (!last || Date.now() - last.at > SHARED_MS) last = { at: Date.now(), page: withServer(options, readPage) };
+      return last.page;
+    },
+    decide: async (decision) => ({ decided: await decideOn(campaign, decision, options) }),
+    // Figures of a selection that waits for approval are in no report yet.
+    behind: async (start) =>
+      batchesBehind({ store, start, report: { report: reportOf(), approvals: (await last?.page)?.approvals } }),
   };
+}
 
+/** Returns a row of the list of campaigns, with what its report says. */
+function listedCampaign(root: string, row: CampaignRow): ListedCampaign {
+  const { name, status, attention, changedAt } = row;
+  const { arms = [], recommendation } = tryReport({ home: root, name }) ?? {};
+  const shipped = recommendation && arms.find((arm) => arm.name === recommendation.arm);
+  return {
+    name,
+    state: attention === undefined ? status : `${status}, waits for ${attention}`,
+    changed: changedAt,
+    base: arms.find(({ role }) => role === 'base')?.successRate,
+    shipped: shipped && { name: shipped.name, successRate: shipped.successRate },
+  };
+}
+
+/** Serves the campaigns of a home, or one that is named first, until it is interrupted. @throws UserError */
+export async function serveView(name: string | undefined, options: ViewOptions): Promise<void> {
+  const home = homeOf(options);
+  if (name !== undefined) await chooseCampaign(home, name);
+  const rows = () => withServer(options, (temporal) => campaignsOf(temporal, options));
+  const store = await openStore(home.root);
+  const viewed = new Map<string, ViewedCampaign>();
+  async function campaign(asked: string): Promise<ViewedCampaign | undefined> {
+    if (!viewed.has(asked) && (await rows()).some((row) => row.name === asked))
+      viewed.set(asked, viewedCampaign({ campaign: asked, home, store, options }));
+    return viewed.get(asked);
+  }
   const token = await viewToken(home);
   const view = createView({
-    ...{ index, store, token },
-    page,
-    decide: async (decision) => ({ decided: await decideOn(campaign, decision, options) }),
-    behind: (start) => batchesBehind({ store, start, report: reportOf() }),
+    ...{ token, campaign },
+    home: async () => ({
+      ...{ kind: 'home', title: `Campaigns of ${home.root}` },
+      campaigns: (await rows()).map((row) => listedCampaign(home.root, row)),
+    }),
     told: (error) =>
       error instanceof UserError || error instanceof OutsideFailure || error instanceof UnknownStartError
         ? error.message
         : undefined,
     log: note,
   });
-  await index.refresh();
+  if (name !== undefined) await (await campaign(name))?.index.refresh();
   const listening = await listenAt(view, { host: '127.0.0.1', port: options.port });
-  const url = `${listening.url}/?token=${token}`;
-  const count = index.all().filter(({ isRepeated }) => !isRepeated).length;
-  print(
-    options.json
-      ? JSON.stringify({ url, campaign, rollouts: count })
-      : `${url} shows ${campaign}, ${count} rollouts; Ctrl-C ends it`,
-  );
+  const url = `${listening.url}/${name === undefined ? '' : `${encodeURIComponent(name)}/`}?token=${token}`;
+  const what = name ?? `the campaigns of ${home.root}`;
+  print(options.json ? JSON.stringify({ url, campaign: name }) : `${url} shows ${what}; Ctrl-C ends it`);
   await new Promise<void>((resolve) => onInterrupt({ onFirst: resolve, onSecond: () => undefined }));
   await listening.close(1);
-  await held?.temporal.close();
 }

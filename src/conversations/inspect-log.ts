@@ -8,7 +8,7 @@ import { type Entry, fromBufferPromise } from 'yauzl';
 import { z } from 'zod';
 import { rewardSchema } from '../domain/environment';
 import { firstIssue } from '../domain/issues';
-import { mapLeaves, readJson } from './json';
+import { readJson } from './json';
 import type { Conversation } from './line';
 import { rawMessagesSchema, toMessages } from './messages';
 
@@ -21,9 +21,6 @@ const sampleSchema = z.looseObject({
   attachments: z.record(z.string(), z.string()).default({}),
 });
 type Sample = z.infer<typeof sampleSchema>;
-
-/** Fields of Inspect's messages that are no part of the conversation. */
-const IGNORED = ['id', 'source', 'model', 'metadata', 'internal'];
 
 /** `scorer`: whose score counts in a log with several. */
 export async function readSamples(
@@ -49,7 +46,7 @@ export async function readSamples(
     if (reward === undefined) warnings.push('a sample without a score is left out');
     else if (typeof reward === 'string') problems.push(`${where} (id ${id}) ${reward}`);
     else {
-      const messages = toMessages(messagesIn(data, warnings), { warnings, ignored: IGNORED });
+      const messages = toMessages(messagesIn(data, warnings), warnings);
       conversations.push({ id: `${id}-${epoch}`, task: id, messages, reward });
     }
   }
@@ -67,7 +64,7 @@ function readScore(scores: NonNullable<Sample['scores']>, scorer: string | undef
   if (others.length > 0) return `has scores of ${names.join(', ')}; say which one counts with --scorer NAME`;
   if (!Object.hasOwn(scores, name)) return `has no score of ${name}; --scorer may be ${names.join(', ')}`;
   const value = scores[name]?.value;
-  if (value === null || Number.isNaN(value)) return undefined;
+  if (value === null || value === 'NaN') return undefined;
   return (
     rewardSchema.safeParse(value).data ??
     GRADES[typeof value === 'object' ? '' : String(value).trim().toUpperCase()] ??
@@ -77,8 +74,8 @@ function readScore(scores: NonNullable<Sample['scores']>, scorer: string | undef
 
 const ATTACHMENT = 'attachment://';
 
-const messagesIn = ({ messages, attachments }: Sample, warnings: string[]) =>
-  mapLeaves(messages, (value) => {
+const messagesIn = ({ messages, attachments }: Sample, warnings: string[]): Sample['messages'] =>
+  JSON.parse(JSON.stringify(messages), (_, value: unknown) => {
     if (typeof value !== 'string' || !value.startsWith(ATTACHMENT)) return value;
     const text = attachments[value.slice(ATTACHMENT.length)];
     if (text === undefined) warnings.push('a long text that the log keeps apart is missing in it');
@@ -88,7 +85,7 @@ const messagesIn = ({ messages, attachments }: Sample, warnings: string[]) =>
 export const isZip = (body: Buffer): boolean => body.toString('latin1', 0, 4) === 'PK\u0003\u0004';
 
 /** Yields the samples of an `.eval` in the order of their names. Of two with one name the later counts: so Inspect edits logs. */
-export async function* samplesIn(body: Buffer, warnings: string[]): AsyncGenerator<unknown> {
+export async function* samplesIn(body: Buffer): AsyncGenerator<unknown> {
   const zip = await fromBufferPromise(body, { lazyEntries: true });
   const entries = new Map<string, Entry>();
   for await (const entry of zip.eachEntry())
@@ -96,6 +93,6 @@ export async function* samplesIn(body: Buffer, warnings: string[]): AsyncGenerat
   for (const [, entry] of [...entries].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const isZstandard = entry.compressionMethod === 93;
     const text = await buffer(await zip.openReadStreamPromise(entry, isZstandard ? { decodeFileData: false } : {}));
-    yield readJson(Buffer.from(isZstandard ? decompress(text) : text).toString('utf8'), warnings);
+    yield readJson(Buffer.from(isZstandard ? decompress(text) : text).toString('utf8'));
   }
 }

@@ -3,11 +3,10 @@ import { z } from 'zod';
 import { type Reference, referenceSchema, rewardSchema } from '../domain/environment';
 import { reasonOf } from '../domain/failures';
 import { firstIssue } from '../domain/issues';
-import { isTooDeep, type Message, type ToolSchema } from '../domain/messages';
+import type { Message, ToolSchema } from '../domain/messages';
 import { isSuccess } from '../domain/rollout';
-import { conversionOf } from './convert';
 import { readJson } from './json';
-import { contentSchema, DEEPEST, rawMessagesSchema, toMessages } from './messages';
+import { contentSchema, rawMessagesSchema, toMessages } from './messages';
 
 export interface Conversation {
   id: string;
@@ -45,13 +44,12 @@ const toolsSchema = z
   )
   .nullish();
 
-const texts = z.array(z.string());
-/** tau-bench says `outputs` for what must be told. */
+/** `outputs` is the name in tau-bench for facts to tell. */
 const rawReferenceSchema = z
-  .looseObject({
+  .strictObject({
     actions: z.array(z.looseObject({ name: z.string(), arguments: fields().default({}) })).default([]),
-    tell: texts.optional(),
-    outputs: texts.optional(),
+    tell: z.array(z.string()).optional(),
+    outputs: z.array(z.string()).optional(),
   })
   .transform(({ actions, tell, outputs }) => referenceSchema.parse({ actions, tell: tell ?? outputs ?? [] }));
 
@@ -67,7 +65,7 @@ const lineSchema = z.looseObject({
   messages: rawMessagesSchema,
   reward: z
     .custom<number>(
-      (value) => Number.isNaN(value) || rewardSchema.safeParse(value).success,
+      (value) => value === 'NaN' || rewardSchema.safeParse(value).success,
       'expected a number from 0 to 1, where 1 is success (true or false belongs into "passed")',
     )
     // Python writes NaN for a reward that was never given.
@@ -77,8 +75,6 @@ const lineSchema = z.looseObject({
   success: outcome,
   reference: rawReferenceSchema.nullish(),
   tools: toolsSchema,
-  /** OpenAI's older name of tools. */
-  functions: toolsSchema,
   /** Anthropic's place for the system message. */
   system: contentSchema,
 });
@@ -88,31 +84,27 @@ type Line = z.infer<typeof lineSchema>;
 export function readLine(text: string, line: number, warnings: string[]): Conversation | string | undefined {
   let value: unknown;
   try {
-    value = readJson(text, warnings);
+    value = readJson(text);
   } catch (error) {
     return `is no JSON (${reasonOf(error)}): ${JSON.stringify(text.slice(0, 60))}; write each conversation as one line of JSON`;
   }
-  if (isTooDeep(value, DEEPEST)) return `is nested deeper than ${DEEPEST}; a conversation is a list of messages`;
   if (hasFailed(value)) {
     warnings.push('a conversation with an error and no reward is left out');
     return undefined;
   }
   const { data, error } = lineSchema.safeParse(value);
-  if (!data) return conversionOf(value) ?? firstIssue(error, value);
+  if (!data) return firstIssue(error, value);
   const reward = readReward(data);
   if (typeof reward === 'string') return reward;
   for (const field of Object.keys(data))
     if (!Object.hasOwn(lineSchema.shape, field)) warnings.push(`field ${field} is not read`);
-  const { messages, reference, system } = data;
-  const tools = data.tools ?? data.functions;
+  const { messages, reference, system, tools } = data;
   const id = data.id ?? String(line);
   if (system) warnings.push('system is read as the first message, and numbered so');
   return {
     id,
     task: data.task ?? id,
-    messages: toMessages([...(system ? [{ role: 'system' as const, content: system }] : []), ...messages], {
-      warnings,
-    }),
+    messages: toMessages([...(system ? [{ role: 'system' as const, content: system }] : []), ...messages], warnings),
     reward,
     ...(reference && { reference }),
     ...(tools && { tools }),

@@ -4,17 +4,13 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
-import { basename } from 'node:path';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { countsOf } from '../domain/statistics';
-import { conversionOf } from './convert';
 import { isZip, readSamples, samplesIn } from './inspect-log';
 import { readJson } from './json';
 import { type Conversation, readLine } from './line';
 
 const SHOWN = 20;
-/** A file with a zero among its first bytes is no text. */
-const SNIFFED_BYTES = 8192;
 
 /**
  * `scorer`: whose score counts in a log of Inspect with several.
@@ -55,45 +51,36 @@ interface FileContents {
 
 async function readOne(file: string, scorer: string | undefined): Promise<FileContents> {
   const body = await readFile(file).catch((error: unknown) => {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') throw badInput([`there is no file ${file}; name one with conversations`]);
-    if (code === 'EISDIR') throw badInput([`${file} is a folder; name the files in it, such as ${file}/*.jsonl`]);
-    throw badInput([`${file} can't be read: ${reasonOf(error)}`]);
+    throw badInput([`${file} can't be read: ${reasonOf(error)}; name a file of conversations`]);
   });
   const warnings: string[] = [];
   const contents = { file, conversations: [], warnings };
   const samplesOf = (samples: Parameters<typeof readSamples>[0]) => readSamples(samples, { file, scorer, warnings });
   if (isZip(body))
-    return samplesOf(samplesIn(body, warnings)).then(
+    return samplesOf(samplesIn(body)).then(
       (read) => ({ ...contents, ...read }),
       (error: unknown) => ({ ...contents, problems: [`${file}: can't be read (${reasonOf(error)}); ${CONVERT}`] }),
     );
-  if (body.subarray(0, SNIFFED_BYTES).includes(0))
-    throw badInput([`${file} is no text; name JSON lines (docs/conversations.md) or logs of Inspect (.eval, .json)`]);
+  // Text has no zero among its first bytes.
+  if (body.subarray(0, 8192).includes(0)) throw badInput([`${file} is no text; name JSON lines or logs of Inspect`]);
   if (!isUtf8(body)) warnings.push('bytes that are not UTF-8 are read as U+FFFD');
-  const value = file.endsWith('.json') ? jsonValue(body, warnings) : undefined;
+  const value = file.endsWith('.json') ? jsonValue(body) : undefined;
   if (!value) return { ...contents, ...readLines(body, file, warnings) };
-  if (!Array.isArray(value['samples'])) return { ...contents, problems: [`${file}${problemOf(value)}`] };
+  if (!Array.isArray(value['samples']))
+    return {
+      ...contents,
+      problems: [`${file} is no log of Inspect; write one conversation a line, as with jq -c '.[]'`],
+    };
   return { ...contents, ...(await samplesOf(value['samples'])) };
 }
 
 const CONVERT = 'write it as JSON with `inspect log convert --to json --output-dir FOLDER FILE`';
 
-/** Says what is wrong with a JSON file that is no log. */
-function problemOf(value: object): string {
-  if (Array.isArray(value)) return ": a list; write one conversation a line: `jq -c '.[]' FILE.json > FILE.jsonl`";
-  const conversion = conversionOf(value);
-  if (conversion !== undefined) return ` ${conversion}`;
-  return `: no log of Inspect with samples, nor JSON lines (one conversation a line); its fields: ${Object.keys(value).join(', ')}`;
-}
-
 /** The file's one value; undefined for JSON lines, of which there may be only one. */
-function jsonValue(body: Buffer, warnings: string[]): Record<string, unknown> | undefined {
-  const own: string[] = [];
+function jsonValue(body: Buffer): Record<string, unknown> | undefined {
   try {
-    const value = readJson(body.toString('utf8').replace(/^\uFEFF/, ''), own);
+    const value = readJson(body.toString('utf8').trim());
     if (typeof value !== 'object' || value === null || 'messages' in value) return undefined;
-    warnings.push(...own);
     return value as Record<string, unknown>;
   } catch {
     return undefined;
@@ -107,42 +94,26 @@ const repeatedIds = ({ file, conversations }: FileContents): string[] =>
       : [],
   );
 
-/** Where two files have the same id, each id begins with its file's name. */
+/** Puts the file's name before each id if two files have the same id. */
 function withDistinctIds(contents: readonly FileContents[]): Conversation[] {
   const all = contents.flatMap(({ conversations }) => conversations);
   if (new Set(all.map(({ id }) => id)).size === all.length) return all;
-  const names = countsOf(contents.map(({ file }) => basename(file)));
-  return contents.flatMap(({ file, conversations }) => {
-    const prefix = names.get(basename(file)) === 1 ? basename(file) : file;
-    return conversations.map((one) => ({ ...one, id: `${prefix}:${one.id}` }));
-  });
+  return contents.flatMap(({ file, conversations }) =>
+    conversations.map((one) => ({ ...one, id: `${file}:${one.id}` })),
+  );
 }
 
 function readLines(body: Buffer, file: string, warnings: string[]): Pick<FileContents, 'conversations' | 'problems'> {
   const conversations: Conversation[] = [];
   const problems: string[] = [];
-  let count = 0;
-  for (const { line, text } of linesOf(body)) {
-    count += 1;
-    const read = readLine(text, line, warnings);
-    if (typeof read === 'string') problems.push(`${file}:${line} ${read}`);
+  // A text may hold U+2028, which is no end of a line in JSON lines.
+  const lines = [...body.toString('utf8').split('\n').entries()].filter(([, text]) => text.trim() !== '');
+  for (const [n, text] of lines) {
+    const read = readLine(text.trim(), n + 1, warnings);
+    if (typeof read === 'string') problems.push(`${file}:${n + 1} ${read}`);
     else if (read) conversations.push(read);
   }
-  if (count === 0)
+  if (lines.length === 0)
     problems.push(`${file}: holds no line; write one conversation a line, as docs/conversations.md shows`);
   return { conversations, problems };
-}
-
-/** A text may hold U+2028, which is no end of a line in JSON lines. */
-function* linesOf(body: Buffer): Generator<{ line: number; text: string }> {
-  for (let start = 0, line = 1; start < body.length; line++) {
-    const found = body.indexOf(10, start);
-    const end = found < 0 ? body.length : found;
-    const text = body
-      .toString('utf8', start, end)
-      .replace(/^\uFEFF/, '')
-      .trim();
-    if (text !== '') yield { line, text };
-    start = end + 1;
-  }
 }

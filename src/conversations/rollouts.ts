@@ -5,7 +5,7 @@
 import { digest } from '../store/hash';
 import type { EnvironmentDescription } from '../domain/environment';
 import { countsOf } from '../domain/statistics';
-import type { JsonSchema, ToolCall, ToolSchema } from '../domain/messages';
+import type { ToolSchema } from '../domain/messages';
 import type { ScoredRollout } from '../domain/rollout';
 import type { Conversation } from './line';
 
@@ -86,49 +86,18 @@ function policyOf(conversations: readonly Conversation[], notes: string[]): stri
   return policy;
 }
 
-const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : 1);
-
-/** The tools that the files define, else those that were called, with the arguments that were given. */
+/** The tools that the files define, of several definitions the first, else the names of those that were called. */
 function toolsOf(conversations: readonly Conversation[], notes: string[]): ToolSchema[] {
-  const defined = new Map<string, ToolSchema>();
-  const ambiguous = new Set<string>();
-  for (const tool of conversations.flatMap(({ tools = [] }) => tools)) {
-    const first = defined.get(tool.name);
-    if (!first) defined.set(tool.name, tool);
-    else if (JSON.stringify(first) !== JSON.stringify(tool)) ambiguous.add(tool.name);
+  const tools = new Map<string, ToolSchema>();
+  for (const tool of conversations.flatMap(({ tools = [] }) => tools))
+    if (!tools.has(tool.name)) tools.set(tool.name, tool);
+  if (tools.size === 0) {
+    const calls = conversations.flatMap(({ messages }) =>
+      messages.flatMap((message) => (message.role === 'assistant' && message.toolCalls) || []),
+    );
+    if (calls.length > 0) notes.push('no tool definitions ("tools"): the tools are those that were called');
+    const parameters = { type: 'object', properties: {} };
+    for (const { name } of calls) tools.set(name, { name, description: '', parameters });
   }
-  if (ambiguous.size > 0)
-    notes.push(`tools that are defined in several ways, of which the first counts: ${[...ambiguous].join(', ')}`);
-  if (defined.size > 0) return [...defined.values()].sort(byName);
-  const calls = new Map<string, ToolCall[]>();
-  for (const { messages } of conversations)
-    for (const message of messages)
-      for (const call of (message.role === 'assistant' && message.toolCalls) || [])
-        if (!calls.get(call.name)?.push(call)) calls.set(call.name, [call]);
-  if (calls.size > 0) notes.push('no tool definitions ("tools"): tools and their arguments are those that were called');
-  return [...calls].map(([name, own]) => inferredTool(name, own)).sort(byName);
-}
-
-function inferredTool(name: string, calls: readonly ToolCall[]): ToolSchema {
-  const given = [...new Set(calls.flatMap((call) => Object.keys(call.arguments)))].sort();
-  const typeOfArgument = (argument: string): JsonSchema => {
-    const having = calls.filter((call) => argument in call.arguments);
-    const [type, ...others] = new Set(having.map((call) => typeOf(call.arguments[argument])));
-    return type !== undefined && others.length === 0 ? { type } : {};
-  };
-  const required = given.filter((argument) => calls.every((call) => argument in call.arguments));
-  return {
-    name,
-    description: '',
-    parameters: {
-      type: 'object',
-      properties: Object.fromEntries(given.map((argument) => [argument, typeOfArgument(argument)])),
-      ...(required.length > 0 && { required }),
-    },
-  };
-}
-
-function typeOf(value: unknown): string {
-  if (Array.isArray(value)) return 'array';
-  return value === null ? 'null' : typeof value;
+  return [...tools.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }

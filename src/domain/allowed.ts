@@ -20,7 +20,6 @@ export interface Allowed {
   /** NAME, which programs may get, or NAME=ORIGIN, whose value may be sent there. */
   variables: string[];
 }
-export type AllowedByCampaign = Record<string, Allowed>;
 
 let isRestricted = false;
 /** Called once by a process that takes work from Temporal. */
@@ -34,7 +33,7 @@ function named(): Allowed {
   const file = process.env[ALLOWED_FILE];
   if (!file) return { programs: [], variables: [] };
   try {
-    const all = Object.values(JSON.parse(readFileSync(file, 'utf8')) as AllowedByCampaign);
+    const all = Object.values(JSON.parse(readFileSync(file, 'utf8')) as Record<string, Allowed>);
     return { programs: all.flatMap(({ programs }) => programs), variables: all.flatMap(({ variables }) => variables) };
   } catch (error) {
     throw new OutsideFailure('NotAllowed', `${file} can't be read (${reasonOf(error)}); start \`campaign run\` again`);
@@ -60,7 +59,6 @@ function refused(what: string, list: typeof COMMANDS | typeof VARIABLES, entry: 
   return new OutsideFailure('NotAllowed', `${what}, which this worker may not use; ${fix}`);
 }
 
-/** Throws NotAllowed unless the target's program is allowed. */
 export function checkProgram(program: Program): void {
   const text = process.env[COMMANDS];
   if (!isRestricted && !text) return;
@@ -79,11 +77,9 @@ function allowedVariables(): readonly string[] {
   return text ? text.split(',').map((one) => one.trim()) : named().variables;
 }
 
-/** The variables that hold keys of endpoints. */
 export const keyVariables = (): ReadonlySet<string> =>
   new Set(allowedVariables().flatMap((entry) => (entry.includes('=') ? [entry.split('=')[0]!] : [])));
 
-/** Throws NotAllowed unless the variable that `field` names is allowed. */
 export function checkVariable(field: string, name: string, url?: string): void {
   if (!isRestricted && !process.env[VARIABLES]) return;
   const entry = variableEntry(name, url);

@@ -4,7 +4,6 @@ import { isSuccess, type ScoredRollout } from './rollout';
 
 /** Tasks that are rolled out, once each, before all base rollouts are. */
 export const CHECKED_TASKS = 16;
-/** Fewer rollouts are not judged. */
 const FEWEST = 4;
 
 export interface BaseCheck {
@@ -14,7 +13,6 @@ export interface BaseCheck {
   warnings: string[];
 }
 
-/** `rollouts`: one of each task. `tools`: names of the tools that the target offers. */
 export function judgeBase(o: {
   rollouts: readonly ScoredRollout[];
   tools: readonly string[];

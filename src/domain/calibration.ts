@@ -1,20 +1,15 @@
-/**
- * Calibration: is a synthesized environment hard enough, easy enough and varied enough for GRPO with this base model (the method's step 2)?
- * Invariants: a pure function of the rewards and the bands, in whatever order they come; a group is one seed's rewards, and only scored rollouts
- * are in it; seeds are the units of every interval.
- */
+/** Calibration: is an environment hard, easy and varied enough for GRPO with this base model? A group is one seed's rewards; seeds are the units. */
 import { z } from 'zod';
 import type { Decision } from './approval';
 import type { ArtifactRef } from './artifacts';
 import { count, fraction } from './kinds';
-import { successes, successRateOf, successShare } from './outcomes';
+import { successRateOf, successShare } from './outcomes';
 import { type Group, isSuccess, type RolloutSummary } from './rollout';
 import {
   comparable,
   type Estimate,
   mean,
   meanInterval,
-  passAtK,
   populationStd,
   successRate,
   wilsonInterval,
@@ -26,104 +21,61 @@ const band = z.tuple([fraction, fraction]);
 
 export const calibrationBandsSchema = z
   .strictObject({
-    seeds: count.default(100).describe('Instances that are played.'),
-    rolloutsPerSeed: count.default(16).describe('Rollouts of each instance.'),
-    temperature: z.number().positive().default(1).describe('Temperature of calibration rollouts.'),
-    maxRounds: count.default(5).describe('Most versions of an environment.'),
+    seeds: count.default(100).describe('Instances.'),
+    rolloutsPerSeed: count.default(16).describe('Rollouts per instance.'),
+    temperature: z.number().positive().default(1).describe('Temperature.'),
+    maxRounds: count.default(5).describe('Most versions.'),
     meanReward: band.default([0.2, 0.6]).describe('Accepted mean rewards.'),
     successRate: band.default([0.2, 0.6]).describe('Accepted success rates.'),
-    minBranchSuccess: fraction.default(0).describe('Lowest success rate of each branch that is judged.'),
-    maxAllSuccess: fraction.default(0.2).describe('Highest share of instances whose rollouts all succeed.'),
-    maxAllZero: fraction.default(0.2).describe('Highest share whose rewards are all 0.'),
-    maxConstant: fraction.default(0.5).describe('Highest share whose rewards are all equal.'),
-    minInformative: fraction.default(0.5).describe('Lowest share whose rewards differ.'),
-    minRewardStd: z.number().min(0).default(0.05).describe('Lowest standard deviation of all rewards.'),
+    minBranchSuccess: fraction.default(0).describe('Lowest success rate per branch.'),
+    maxAllSuccess: fraction.default(0.2).describe('Highest share of instances that always succeed.'),
+    maxAllZero: fraction.default(0.2).describe('Highest share with all rewards 0.'),
+    minInformative: fraction.default(0.5).describe('Lowest share with different rewards.'),
+    minRewardStd: z.number().min(0).default(0.05).describe('Lowest standard deviation of rewards.'),
   })
   .prefault({});
 export type CalibrationBands = z.infer<typeof calibrationBandsSchema>;
 
-/** The figures that are compared with the bands. */
 const measuresSchema = z.object({
   seeds: z.number().int().positive(),
   meanReward: fraction,
-  /** Share of a seed's rollouts that are successes, mean over the seeds. */
   successRate: fraction,
   allSuccess: fraction,
   allZero: fraction,
-  /** Share of groups whose rewards are equal to 8 decimals; they give no gradient. */
-  constant: fraction,
-  /** The other groups. */
+  /** Share of groups whose rewards are not all equal to 8 decimals: only they give a gradient. */
   informative: fraction,
   rewardStd: z.number().nonnegative(),
-  intervals: z.record(
-    z.enum(['meanReward', 'successRate', 'allSuccess', 'allZero', 'constant', 'informative']),
-    interval,
-  ),
+  intervals: z.object({ meanReward: interval, successRate: interval, informative: interval }),
 });
 export type Measures = z.infer<typeof measuresSchema>;
 
-const isConstant = (rewards: readonly number[]): boolean => new Set(rewards.map(comparable)).size === 1;
-
 const RESAMPLES = 2_000;
 
-const estimate = (values: readonly number[], confidence: number): Estimate =>
-  meanInterval({ values, confidence, resamples: RESAMPLES });
-
 function measure(groups: readonly Group[], confidence: number): Measures {
-  const shareOf = (is: (rewards: readonly number[]) => boolean): Estimate => {
-    const successes = groups.filter(({ rewards }) => is(rewards)).length;
-    return wilsonInterval({ successes, trials: groups.length, confidence });
-  };
-  const over = (value: (rewards: readonly number[]) => number): Estimate =>
-    estimate(
-      groups.map(({ rewards }) => value(rewards)),
-      confidence,
-    );
-  const estimates = {
-    meanReward: over(mean),
-    successRate: {
-      ...successRate({
-        taskMeans: groups.map(({ rewards }) => successShare(rewards)),
-        trials: Math.max(...groups.map(({ rewards }) => rewards.length)),
-        ...{ confidence, resamples: RESAMPLES },
-      }),
-      value: successRateOf(groups),
-    },
-    allSuccess: shareOf((rewards) => rewards.every((reward) => isSuccess({ reward }))),
-    allZero: shareOf((rewards) => rewards.every((reward) => reward === 0)),
-    constant: shareOf(isConstant),
-    informative: shareOf((rewards) => !isConstant(rewards)),
-  };
+  const how = { confidence, resamples: RESAMPLES };
+  const share = (is: (rewards: readonly number[]) => boolean): number =>
+    groups.filter(({ rewards }) => is(rewards)).length / groups.length;
+  const meanReward = meanInterval({ values: groups.map(({ rewards }) => mean(rewards)), ...how });
+  const informative = groups.filter(({ rewards }) => new Set(rewards.map(comparable)).size > 1).length;
+  const trials = Math.max(...groups.map(({ rewards }) => rewards.length));
+  const success = successRate({ taskMeans: groups.map(({ rewards }) => successShare(rewards)), trials, ...how });
+  const interval = ({ low, high }: Estimate) => ({ low, high, level: confidence });
   return {
     seeds: groups.length,
-    ...points(estimates),
+    // Round-off of the means must not leave [0, 1].
+    meanReward: Math.min(1, meanReward.value),
+    successRate: Math.min(1, successRateOf(groups)),
+    allSuccess: share((rewards) => rewards.every((reward) => isSuccess({ reward }))),
+    allZero: share((rewards) => rewards.every((reward) => reward === 0)),
+    informative: informative / groups.length,
     rewardStd: populationStd(groups.flatMap(({ rewards }) => rewards)),
-    intervals: intervals(estimates, confidence),
+    intervals: {
+      meanReward: interval(meanReward),
+      successRate: interval(success),
+      informative: interval(wilsonInterval({ successes: informative, trials: groups.length, confidence })),
+    },
   };
 }
-
-const PASS_AT = [1, 4, 8, 16];
-
-/** pass@k by k, as far as the smallest group goes. */
-function passRates(groups: readonly Group[], confidence: number) {
-  const most = Math.min(...groups.map(({ rewards }) => rewards.length));
-  const estimates = Object.fromEntries(
-    PASS_AT.filter((k) => k <= most).map((k) => {
-      const bySeed = groups.map(({ rewards }) => passAtK({ trials: rewards.length, successes: successes(rewards), k }));
-      return [`${k}`, estimate(bySeed, confidence)];
-    }),
-  );
-  return { passAt: points(estimates), passAtIntervals: intervals(estimates, confidence), rolloutsPerSeed: most };
-}
-
-function mapValues<K extends string, A, B>(record: Record<K, A>, map: (value: A) => B): Record<K, B> {
-  return Object.fromEntries(Object.entries<A>(record).map(([key, value]) => [key, map(value)])) as Record<K, B>;
-}
-// Round-off of the means must not leave [0, 1].
-const points = <K extends string>(estimates: Record<K, Estimate>) =>
-  mapValues(estimates, ({ value }) => Math.min(1, Math.max(0, value)));
-const intervals = <K extends string>(estimates: Record<K, Estimate>, level: number) =>
-  mapValues(estimates, ({ low, high }) => ({ low, high, level }));
 
 export const calibrationReportSchema = z.object({
   accepted: z.boolean(),
@@ -131,20 +83,12 @@ export const calibrationReportSchema = z.object({
   verdict: z.enum(['accepted', 'too_easy', 'too_hard', 'too_little_contrast']),
   /** One sentence for each band that is missed; then, where not all branches were judged, over which. */
   reasons: z.array(z.string()),
-  /** Figures of all groups. */
   ...measuresSchema.shape,
-  /** pass@k for k in 1, 4, 8, 16, as far as there are k rollouts a seed: the mean over seeds of the unbiased estimate. */
-  passAt: z.record(z.string(), fraction),
-  passAtIntervals: z.record(z.string(), interval),
-  rolloutsPerSeed: z.number().int().positive(),
-  /** Figures of the groups of each branch; absent where no group has one. */
   branches: z.record(z.string(), measuresSchema).optional(),
   /** Set where the verdict is over some branches alone. The base has mastered the others, which are controls that guard against shortcuts. */
   judged: z
     .object({
       branches: z.array(z.string()),
-      mastered: z.array(z.string()),
-      /** "over the instances of `special`; `twin` is mastered: 0.89" */
       text: z.string(),
       measures: measuresSchema,
     })
@@ -176,16 +120,12 @@ export function calibrate(o: {
     verdict,
     reasons: judged && reasons.length > 0 ? [...reasons, judged.text] : reasons,
     ...all,
-    ...passRates(groups, confidence),
     ...(names.length > 0 && { branches }),
     ...(judged && { judged }),
   };
 }
 
-/**
- * Returns the branches that the base has not mastered, if the environment as a whole is too easy or has too little contrast only because of the
- * mastered ones, whose success lies above the band.
- */
+/** Returns the branches to judge if mastered ones, whose success is above the band, alone make the whole too easy or of too little contrast. */
 function judgedApart(o: {
   all: Measures;
   branches: Record<string, Measures>;
@@ -202,10 +142,9 @@ function judgedApart(o: {
   if (mastered.length === 0 || others.length === 0) return undefined;
   const known = mastered.map((name) => `\`${name}\` is mastered: ${branches[name]!.successRate.toFixed(2)}`);
   const text = `over the instances of ${others.map((name) => `\`${name}\``).join(' and ')}; ${known.join(', ')}`;
-  return { branches: others, mastered, text, measures: of(others) };
+  return { branches: others, text, measures: of(others) };
 }
 
-/** Returns the bands that are missed, and in which direction the environment has to change. */
 function judge(
   measured: Measures,
   bands: CalibrationBands,
@@ -214,7 +153,7 @@ function judge(
   const easy: string[] = [];
   const hard: string[] = [];
   const flat: string[] = [];
-  const { meanReward, successRate, maxAllSuccess, maxAllZero, maxConstant, minInformative, minRewardStd } = bands;
+  const { meanReward, successRate, maxAllSuccess, maxAllZero, minInformative, minRewardStd } = bands;
   for (const [name, value, [low, high]] of [
     ['mean reward', comparable(measured.meanReward), meanReward],
     ['success rate', comparable(measured.successRate), successRate],
@@ -230,7 +169,6 @@ function judge(
   };
   above(easy, 'all-success', measured.allSuccess, maxAllSuccess);
   above(hard, 'all-zero', measured.allZero, maxAllZero);
-  above(flat, 'constant', measured.constant, maxConstant);
   if (measured.informative < minInformative)
     flat.push(`${show(measured.informative)} of the groups inform, below ${minInformative}`);
   if (comparable(measured.rewardStd) < minRewardStd)
@@ -261,11 +199,9 @@ export interface SynthesisRound {
   selfTest: SelfTest;
   calibration?: CalibrationReport;
   calibrationRollouts?: RolloutSummary;
-  /** The decision of a person, where the campaign asks for one. */
   decision?: Decision;
 }
 
-/** The results of a version that the synthesizer needs to revise it. */
 export interface RoundFeedback {
   findings: readonly string[];
   /** Why a person rejected a version that is within the bands, in their words. */

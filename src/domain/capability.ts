@@ -1,6 +1,4 @@
-/**
- * Capabilities: candidates, labels, selection, and where failures begin.
- */
+/** Capabilities: candidates, labels, selection, and where failures begin. */
 import { z } from 'zod';
 import { isPolicyName } from './policies';
 import { countsOf } from './statistics';
@@ -10,7 +8,6 @@ export const capabilityNameSchema = z
   .regex(/^[a-z]+(_[a-z]+){1,4}$/, 'a capability name is snake_case with 2-5 words')
   .refine((name) => !isPolicyName(name), 'another name: the report has this one already');
 
-/** A step of a trajectory, as evidence. */
 const citationSchema = z.object({
   rollout: z.string(),
   /** Index into the rollout's messages. */
@@ -30,7 +27,6 @@ export const candidateSchema = z.object({
   citations: z.array(citationSchema).optional(),
 });
 export type Candidate = z.infer<typeof candidateSchema>;
-/** A capability in words. */
 export type Lacking = Pick<Candidate, 'name' | 'definition'>;
 
 /** A failure that is not the agent's: it is reported and never becomes a capability. */
@@ -57,9 +53,7 @@ export const failureOriginSchema = z.object({
 });
 export type FailureOrigin = z.infer<typeof failureOriginSchema>;
 
-/** Ids are text; files of others hold numbers too, which become text. */
-const ids = z.array(z.union([z.string(), z.number()]).transform(String));
-/** One labeling pass in the shape that the method's authors publish (file run_NN.json). */
+const ids = z.array(z.string());
 export const labelPassSchema = z.object({
   attempt: z.union([z.number(), z.string()]),
   totals: z.object({ total_failed: z.number().int(), total_passed: z.number().int() }),
@@ -89,7 +83,6 @@ export type LabelPass = z.infer<typeof labelPassSchema>;
 const meanStd = z.object({ mean: z.number(), std: z.number() });
 export const selectionSchema = z.object({
   passes: z.number().int(),
-  /** Set when nothing is selected: why. */
   reason: z.string().optional(),
   capabilities: z.array(
     z.object({
@@ -110,7 +103,6 @@ export type Selection = z.infer<typeof selectionSchema>;
 export interface Beginning extends FailureOrigin {
   /** Passes that name this message, of those that blame the same. */
   votes: number;
-  /** Passes that blame the same. */
   blaming: number;
 }
 

@@ -1,16 +1,9 @@
-/**
- * Models behind OpenAI-compatible endpoints as a campaign file names them: those that play users and judges, and those that read trajectories and
- * write environments; and what they cost. A campaign file holds no keys, and a URL with one is refused. Dollars are counted where a price is known, and
- * are never guessed.
- */
+/** Models behind OpenAI-compatible endpoints and what they cost. A campaign file holds no keys. Dollars are counted where a price is known. */
 import { z } from 'zod';
 
-/** Limit of any wait for an answer: a day. Node's timers hold at most 24 days, and end at once beyond. */
-const MAX_SILENCE_SECONDS = 86_400;
+/** Seconds of a wait for an answer, at most a day. Node's timers hold at most 24 days, and end at once beyond. */
+export const silenceField = z.number().int().positive().max(86_400);
 
-export const silenceField = z.number().int().positive().max(MAX_SILENCE_SECONDS);
-
-/** A user, and perhaps a password, before the host. */
 export const hasCredentials = (url: string): boolean => /^[a-z][a-z\d+.-]*:[/\\]*[^/\\?#]*@/i.test(url);
 
 /** A URL whose server's key is elsewhere: `key` says where. */
@@ -24,18 +17,12 @@ export const policyServerUrl = z
   .refine((url) => !url.includes(','), { error: ONE_SERVER, abort: true })
   .pipe(keyedUrl('POLICY_SERVER_API_KEY holds the key'));
 
-/** URL of the API, e.g. https://api.example.com/v1. */
-export const urlField = keyedUrl('apiKeyEnv names the variable with the key');
-
 export const variableName = z
   .string()
   .regex(
     /^[A-Za-z_]\w*$/,
     'the name of an environment variable, such as EXAMPLE_API_KEY: the key itself belongs in it',
   );
-
-/** Environment variable with the API key; left out for servers that need none. */
-export const apiKeyEnvField = variableName.optional();
 
 const count = z.number().int().positive();
 const dollars = z.number().min(0);
@@ -51,39 +38,31 @@ const priceField = z
 export type Price = NonNullable<z.infer<typeof priceField>>;
 
 const endpointFields = {
-  url: urlField.describe('URL, such as https://api.example.com/v1.'),
+  url: keyedUrl('apiKeyEnv names the variable with the key').describe('URL, usually ending in /v1.'),
   model: z.string().min(1).describe('Name of the model there.'),
-  apiKeyEnv: apiKeyEnvField.describe('Variable with the API key.'),
-  price: priceField.describe('Dollars per million tokens; without it no cost is counted.'),
+  apiKeyEnv: variableName.optional().describe('Variable with the API key.'),
+  price: priceField.describe('Dollars per million tokens.'),
 };
 
-/** A model that plays a user or a judge. */
 export const chatModelSchema = z.strictObject({
   ...endpointFields,
   temperature: z.number().min(0).max(2).default(0).describe('Sampling temperature.'),
   topP: z.number().gt(0).max(1).default(1).describe('Nucleus sampling.'),
-  maxTokens: count.default(1024).describe('Most tokens of one reply.'),
+  maxTokens: count.default(1024).describe('Tokens per reply.'),
   concurrency: count.default(32).describe('Parallel requests.'),
-  timeoutSeconds: silenceField.default(120).describe('Seconds for a whole reply.'),
+  timeoutSeconds: silenceField.default(120).describe('Seconds per reply.'),
 });
 export type ChatModel = z.infer<typeof chatModelSchema>;
 
-/** Fields of every kind that asks a language model. */
 export const languageModelFields = {
   ...endpointFields,
   temperature: z.number().min(0).max(2).default(1).describe('Sampling temperature.'),
-  maxTokens: count.default(32_000).describe('Most tokens of one reply, with its reasoning.'),
-  contextTokens: count.default(128_000).describe('Most tokens of request and reply; longer input is chunked.'),
-  parameters: z
-    .record(z.string(), z.unknown())
-    .default({})
-    .describe('More fields of requests, such as reasoning_effort; null omits one.'),
+  maxTokens: count.default(32_000).describe('Tokens per reply, with reasoning.'),
+  contextTokens: count.default(128_000).describe('Most tokens of request and reply.'),
+  parameters: z.record(z.string(), z.unknown()).default({}).describe('More request fields; null omits one.'),
   concurrency: count.default(8).describe('Parallel requests of one worker.'),
-  timeoutSeconds: silenceField
-    .default(300)
-    .describe('Seconds without data that end a request; a whole reply may take twelve times as long.'),
-  prompts: z.string().min(1).optional().describe('Folder of prompts; each NAME.md replaces the default.'),
-  repairs: z.number().int().min(0).default(3).describe('How often an unusable answer is sent back.'),
+  timeoutSeconds: silenceField.default(300).describe('Seconds without data that end a request.'),
+  repairs: z.number().int().min(0).default(3).describe('Repairs of an unusable answer.'),
 };
 export const languageModelSchema = z.strictObject(languageModelFields);
 export type LanguageModelSpec = z.infer<typeof languageModelSchema>;
@@ -104,24 +83,19 @@ export const trainingPriceField = z
   })
   .optional();
 
-/**
- * The parts that pay for tokens. `arm` is one that writes prompts; `user` and `judge` are those of rollouts. The prompt tokens of a `trainer` went forward,
- * and its completion tokens were trained on.
- */
-export const payingRoles = ['analyst', 'synthesizer', 'arm', 'trainer', 'user', 'judge'] as const;
-export type PayingRole = (typeof payingRoles)[number];
-export const payingRoleSchema = z.enum(payingRoles);
+/** The parts that pay for tokens. The prompt tokens of a `trainer` went forward, and its completion tokens were trained on. */
+const payingRoleSchema = z.enum(['analyst', 'synthesizer', 'arm', 'trainer', 'user', 'judge']);
+export type PayingRole = z.infer<typeof payingRoleSchema>;
 
 /** Limit on the cost of all language models and a Tinker server together; none by default. */
 export const budgetSchema = z.strictObject({
-  tokens: count.optional().describe("Tokens of prompts, replies and a Tinker server's rows."),
-  dollars: z.number().positive().optional().describe('Dollars, by the prices of models and trainer.'),
+  tokens: count.optional().describe('Tokens of models and trainer.'),
+  dollars: z.number().positive().optional().describe('Dollars, by prices.'),
 });
 export type Budget = z.infer<typeof budgetSchema>;
 
-export const costSchema = modelUsageSchema.extend({
+const costSchema = modelUsageSchema.extend({
   requests: z.number().int().nonnegative(),
-  /** Dollars of the requests that have a price; absent where none has. */
   dollars: dollars.optional(),
   /** Requests without a price, beside others that have one. */
   unpriced: count.optional(),
@@ -131,14 +105,12 @@ export type Cost = z.infer<typeof costSchema>;
 /** Spent by one step of a campaign, such as `discovery`, `environment: ask_for_missing_identifiers` or, of rollouts, `held_out`. */
 export const spentSchema = costSchema.extend({
   step: z.string(),
-  /** Absent in the row of reservations. */
   role: payingRoleSchema.optional(),
 });
 export type Spent = z.infer<typeof spentSchema>;
 
 const MILLION = 1_000_000;
 
-/** Returns the dollars of a request; none without a price. */
 export function costOf(usage: ModelUsage, price: Price | undefined): { dollars?: number } {
   if (!price) return {};
   const { promptTokens, completionTokens } = usage;
@@ -162,7 +134,6 @@ export function sumOf(parts: readonly Cost[]): Cost {
   };
 }
 
-/** Returns the sums that budgets limit. */
 export function total(parts: readonly Cost[]) {
   const { requests, promptTokens, completionTokens, dollars = 0 } = sumOf(parts);
   return { requests, tokens: promptTokens + completionTokens, dollars };

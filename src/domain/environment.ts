@@ -1,7 +1,4 @@
-/**
- * The interface of environments, in process and over JSON-RPC (docs/environments.md). An error that an environment throws breaks the rollout; a bad
- * answer of the agent is an observation and not an error.
- */
+/** The interface of environments (docs/environments.md). An error breaks the rollout; a bad answer of the agent is an observation. */
 import { z } from 'zod';
 import type { ModelUsage } from './endpoints';
 import { messageSchema, toolSchema, type AssistantMessage, type Message, type ToolSchema } from './messages';
@@ -23,7 +20,6 @@ export type StopReason = z.infer<typeof stopReasonSchema>;
 export const taskSchema = z.object({
   id: z.string(),
   split: splitSchema,
-  /** Rows of the report's tables that this task belongs to. */
   groups: z.array(z.string().min(1)).optional(),
 });
 export interface Task extends z.infer<typeof taskSchema> {
@@ -40,13 +36,11 @@ export const environmentDescriptionSchema = z.object({
   maxSteps: z.number().int().positive(),
   /** Notes for the report, such as that a newer release corrected the tasks. */
   notes: z.array(z.string().min(1)).optional(),
-  /** True if evaluate() returns the reference actions. */
   hasReference: z.boolean(),
   /** Machine-readable form of the written policy's rules, for plug-ins that work by rules. */
   rules: z.array(z.looseObject({ kind: z.string() })).optional(),
 });
 export interface EnvironmentDescription extends z.infer<typeof environmentDescriptionSchema> {
-  /** NAME@VERSION of the plug-in that has its kind. */
   plugin?: string;
 }
 
@@ -79,13 +73,11 @@ export interface StepResult extends z.infer<typeof stepResultSchema> {
   unheard?: boolean;
 }
 
-/** The input of the policy in a turn, as the agent sees it. */
 export interface Context {
   messages: Message[];
   tools: ToolSchema[];
 }
 
-/** How an answer of the policy ended, and its tokens. */
 export interface Sampled {
   finishReason: 'stop' | 'tool_calls' | 'length';
   promptTokens: number;
@@ -118,16 +110,13 @@ export const evaluationSchema = z.object({
 export type Evaluation = z.infer<typeof evaluationSchema>;
 
 export interface Episode {
-  /** First messages (system, user) and the tools that are offered. */
   start: ResetResult;
   step(message: AssistantMessage, sampled?: Sampled): Promise<StepResult>;
   evaluate(reason: StopReason): Promise<Evaluation>;
   close(): Promise<void>;
 }
 
-/** The other parties to an episode that a model may play. */
 export type PartnerRole = 'user' | 'judge';
-/** Called with the tokens of every paid request to such a model. */
 export type OnPartnerUsage = (role: PartnerRole, usage: ModelUsage) => void;
 
 /** Content that is compared before rollouts of an environment are reused from the store (rollout/shown.ts). */
@@ -139,7 +128,6 @@ export interface Appearance {
 }
 
 export interface Environment {
-  /** Another object once it may show something else. */
   readonly appearance?: Appearance;
   describe(): Promise<EnvironmentDescription>;
   tasks(split: Split): Promise<Task[]>;
@@ -148,5 +136,3 @@ export interface Environment {
   reachable?(): Promise<boolean>;
   close(): Promise<void>;
 }
-
-export type { Message };

@@ -1,7 +1,4 @@
-/**
- * Failures outside the policy: one table of types, each with its retry rule, and the delays of all retries. Every failure of a policy server, an
- * environment or another part is an OutsideFailure of one of these types, so that it is counted, and never as a reward.
- */
+/** Failures outside the policy: one table of types, each with its retry rule, and the delays of retries. A failure is counted, and never as a reward. */
 import { plainText } from './plain-text';
 
 /**
@@ -12,7 +9,6 @@ export type Retry = 'never' | 'own' | 'outside' | 'preempted';
 
 export const failureTypes = {
   BadInput: 'never',
-  /** The worker was started without a plug-in of the campaign. */
   PluginMissing: 'never',
   /** The base model can't work on the target: it does not know its words, or does not act on it at all. */
   BaseUnsuited: 'never',
@@ -21,44 +17,35 @@ export const failureTypes = {
   ArtifactDamaged: 'never',
   /** The step is of another store than this worker's: a worker that has it takes it. */
   WrongStore: 'outside',
-  /** The bucket of the store does not answer, or refuses: its server, its credentials. */
   StoreUnavailable: 'outside',
   /** The operator of the worker does not allow a command or a variable that the campaign file names. */
   NotAllowed: 'never',
   /** Another worker has taken the step; the results of this one since then do not count. */
   Superseded: 'preempted',
-  /** The disk of the home or of temporary folders is full. Work continues once there is space. */
   DiskFull: 'outside',
 
-  /** Policy server: no connection. */
   PolicyServerUnavailable: 'outside',
   PolicyServerTimeout: 'outside',
   /** 5xx, or an answer that is no JSON, as a gateway gives while the server behind it is away. */
   PolicyServerError: 'outside',
-  /** 429. */
   PolicyServerBusy: 'outside',
   /** The server, or this worker's CAMPAIGN_MODEL, is another base model than the campaign's: a worker that has it takes the step. */
   WrongBaseModel: 'outside',
-  /** The server does not know the model: it was restarted, or the adapter was unloaded. */
   PolicyNotLoaded: 'outside',
   /** The prompt is longer than the model's context: the engine makes it a stop reason. */
   ContextLengthExceeded: 'never',
-  /** Any other 4xx. */
   PolicyRequestRejected: 'never',
   /** The server refuses an adapter: its rank or modules, its files, or the folder, which it can't see. */
   AdapterRefused: 'never',
   /** The server can't serve the campaign: it wants another key, or is no policy server. */
   PolicyServerWrong: 'never',
-  /** The answer is not in the dialect (docs/policy-server.md). */
   PolicyAnswerInvalid: 'never',
 
   /** The environment's process ended, hung, or could not be reached. */
   EnvironmentDied: 'own',
-  /** The environment reported an error of its own. */
   EnvironmentFailed: 'own',
   /** Its program can't be started on this worker's machine: a worker that has it takes the step. */
   EnvironmentMissing: 'outside',
-  /** The environment does not keep its contract. */
   BadEnvironment: 'never',
   /** The model that plays the user, or the one that judges, gave an answer that can't be used: the rollout is not tried again. */
   UserSimulatorFailed: 'never',
@@ -79,35 +66,26 @@ export const failureTypes = {
   /** Its answer could not be used, nor could those to the repairs that were asked for. */
   AnswerInvalid: 'never',
   BudgetSpent: 'never',
-  /** Nobody approved in time what had to be approved. */
-  NotApproved: 'never',
   /** A labeling pass that is no partition of the trajectories, or not of all candidates: it is left out and never filled in. */
   LabelsInvalid: 'never',
   /** The synthesizer has no environment: the capability or the target lacks what it needs, or it can't fix the findings. */
   CannotSynthesize: 'never',
   /** The router could not choose a policy for a conversation: counted, and never a silent choice. */
   RouterFailed: 'never',
-  /** Rollouts that a group needs are still broken after all attempts. */
   RolloutsBroken: 'own',
 
   /** A merge or the fit of a router ended without refusing its input: no memory, a full disk, a signal. */
   PythonFailed: 'own',
-  /** The trainer process died, or was asked to stop. */
   TrainerDied: 'own',
   TrainerHung: 'own',
-  /** The trainer says that its job is wrong. */
   BadJob: 'never',
   /** The loss is no number any more: from the same checkpoint, on the same rollouts, it would be so again. */
   Diverged: 'never',
-  /** The policy server's log-probs are not those of the model that is trained: another base, adapter or number format. */
   SamplerDiffers: 'never',
-  /** The worker is stopping; another one continues. */
   WorkerShutdown: 'preempted',
   /** Its worker died in MAX_FAULTS starts in a row before any work was durable. */
   WorkerDied: 'never',
-  /** Anything else that is asked over the network does not answer. */
   EndpointUnavailable: 'outside',
-  /** Any other error that is no defect of the program. */
   Unexpected: 'own',
 } as const satisfies Record<string, Retry>;
 
@@ -127,7 +105,6 @@ export class OutsideFailure extends Error {
     readonly type: FailureType,
     message: string,
     cause?: unknown,
-    /** When to try again, where the other side said so. */
     readonly retryAfterMs?: number,
   ) {
     // Messages quote processes, servers and models, and are shown on terminals, in worker logs and in Temporal's UI.
@@ -136,10 +113,7 @@ export class OutsideFailure extends Error {
   }
 }
 
-/**
- * Failures for which a labeling pass is skipped, in a campaign and in `campaign analyse`; votes still count out of all passes. Any other failure affects
- * every pass.
- */
+/** Failures for which a labeling pass is skipped; votes still count out of all passes. Any other failure affects every pass. */
 export const PASS_SKIPPING_FAILURES = [
   'AnswerInvalid',
   'LabelsInvalid',
@@ -159,16 +133,10 @@ export const isFailure = (error: unknown, ...types: FailureType[]): error is Out
 
 export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-// Retries: a rollout in its batch, and the step by Temporal. A request to a server or a model is sent once.
-
-/** The delay after an attempt. The first attempt is number 1. */
 export const backoffMs = (attempt: number): number => Math.min(300_000, 1_000 * 2 ** (attempt - 1));
 
 /** A step fails for good after so many faults of its own, or so many starts in a row that lost their worker before any work was durable. */
 export const MAX_FAULTS = 14;
 
-/**
- * Attempts at a batch of which rollouts broke: a server that is busy for a few seconds breaks rollouts whose absence would decide on a checkpoint or
- * shrink the test set.
- */
+/** Attempts at a batch of which rollouts broke: without them a server that is busy for seconds would decide on a checkpoint. */
 export const BATCH_ATTEMPTS = 5;

@@ -30,7 +30,6 @@ function innermost(issue: Issue, value: unknown): Issue {
   return { ...inner, path: [...issue.path, ...inner.path] };
 }
 
-/** Returns how many steps of the path lead to something. */
 function presentDepth(value: unknown, path: readonly PropertyKey[]): number {
   const missing = path.findIndex((_, n) => valueAt(value, path.slice(0, n + 1)) === undefined);
   return missing < 0 ? path.length : missing;

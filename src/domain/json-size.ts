@@ -6,7 +6,7 @@ export interface JsonBounds {
 }
 
 /**
- * Bounds on a line that a process of an environment or a learner writes, so that reading it stops no worker: 100,000 tasks of a benchmark are some
+ * Bounds on a line that a process of an environment writes, so that reading it stops no worker: 100,000 tasks of a benchmark are some
  * 600,000 values, and no schema or argument of a tool is nested so deep.
  */
 export const LINE: JsonBounds = { values: 1_000_000, levels: 100 };

@@ -1,8 +1,4 @@
-/**
- * The ways to do one part of the method: analysts, synthesizers, routers, arms, environments. A campaign file picks one by `kind` and
- * gives its options beside it. Invariant: what is made carries kind, version and options of its maker in its key, so that an artifact is
- * never taken for one that something else would have made.
- */
+/** The ways to do one part of the method. A campaign file picks one by `kind`; it is in the keys of what it makes, with version and options. */
 import { z } from 'zod';
 import { type ArtifactRef, artifactRefSchema } from './artifacts';
 import { OutsideFailure } from './failures';
@@ -115,7 +111,6 @@ export function specSchemaOf(kinds: readonly KindFields[], common: z.ZodRawShape
 
 export type EnvironmentSpec = KindSpec;
 
-/** The kind of a synthesized environment: a module that runs in the sandbox. */
 export const SANDBOX = 'sandbox';
 export const MIXTURE = 'mixture';
 
@@ -124,7 +119,6 @@ export const sandboxSpec = (module: ArtifactRef): EnvironmentSpec => ({ kind: SA
 /** Task `<n>/seed-<k>` is seed k of the module at n. */
 export const mixtureSpec = (modules: readonly ArtifactRef[]): EnvironmentSpec => ({ kind: MIXTURE, modules });
 
-/** The modules of a synthesized environment; none of any other. */
 export function modulesOf({ kind, module, modules }: EnvironmentSpec): ArtifactRef[] {
   if (kind === SANDBOX) return [artifactRefSchema.parse(module)];
   return kind === MIXTURE ? z.array(artifactRefSchema).parse(modules) : [];

@@ -1,6 +1,4 @@
-/**
- * Chat messages and tools in OpenAI's shapes, with MCP's `annotations` and `outputSchema` on tools; and JSON in a text.
- */
+/** Chat messages and tools in OpenAI's shapes, with MCP's `annotations` and `outputSchema` on tools; and JSON in a text. */
 import { z } from 'zod';
 import { reasonOf } from './failures';
 import { rewriteJson } from './json';
@@ -51,7 +49,6 @@ export function openingOf<M extends Pick<Message, 'role'>>(messages: readonly M[
   return messages.slice(0, answered < 0 ? undefined : answered);
 }
 
-/** The part of JSON Schema that tool arguments and observations are described with. */
 export interface JsonSchema {
   type?: string;
   description?: string;
@@ -93,53 +90,20 @@ export const jsonText = z.string().transform((text, context): unknown => {
 
 /** Limit of nesting: copying or writing a value recurses into it, and some servers fail at a few hundred levels. */
 export const DEEPEST = 128;
-export const isTooDeep = (value: unknown, levels = DEEPEST): boolean =>
+const isTooDeep = (value: unknown, levels = DEEPEST): boolean =>
   typeof value === 'object' &&
   value !== null &&
   (levels === 0 || Object.values(value).some((one) => isTooDeep(one, levels - 1)));
 
-const NUMBERS = /-?\d[\d.eE+-]*/g;
-/** Matches every number that JavaScript can't represent, and others. */
-const LONG = /\d{16}|\d[eE]/;
+const argumentsSchema = jsonText.pipe(z.record(z.string(), z.unknown()));
 
-/** Returns whether JavaScript has a number so large, and represents it exactly if it is whole. */
-function isHeld(digits: string): boolean {
-  const value = Number(digits);
-  return Number.isFinite(value) && (!/^-?\d+$/.test(digits) || BigInt(digits) === BigInt(value));
-}
-
-/** The value, in which a number that JavaScript does not have is the text that it was written as. */
-export const parseJson = (text: string): unknown =>
-  JSON.parse(
-    LONG.test(text)
-      ? rewriteJson(text, { outside: (part) => part.replace(NUMBERS, (one) => (isHeld(one) ? one : `"${one}"`)) })
-      : text,
-  );
-
-/** Returns whether the text is a JSON object that every server can read. */
-export function isArguments(text: string): boolean {
-  try {
-    const values: unknown = JSON.parse(text);
-    return (
-      typeof values === 'object' &&
-      values !== null &&
-      !Array.isArray(values) &&
-      !isTooDeep(values) &&
-      !findHalfCharacter(values)
-    );
-  } catch {
-    return false;
-  }
-}
-
-/** A call's arguments, of their text; undefined if it holds none. The text is kept where the values alone would not give it back. */
+/** Returns a call's arguments; undefined if the text holds none. The text is kept where the values alone would not give it back. */
 export function readArguments(text: string): Pick<ToolCall, 'arguments' | 'argumentsText'> | undefined {
-  if (!isArguments(text)) return undefined; // what follows takes it for JSON
-  const values = parseJson(text);
+  const values = argumentsSchema.safeParse(text).data;
+  if (!values || isTooDeep(values) || findHalfCharacter(values)) return undefined;
   const written = rewriteJson(text, {
     outside: (part) => part.replace(/\s+/g, ''),
     string: (quoted) => JSON.stringify(JSON.parse(quoted)),
   });
-  const given = { arguments: values as ToolCall['arguments'] };
-  return written === JSON.stringify(values) ? given : { ...given, argumentsText: written };
+  return { arguments: values, ...(written !== JSON.stringify(values) && { argumentsText: written }) };
 }

@@ -1,7 +1,4 @@
-/**
- * Outcomes are rollouts without their conversations: all that calibration, routing, statistics and the report need of a batch. Only `scored` outcomes
- * enter a rate; a task whose rollouts are all broken has none.
- */
+/** Outcomes are rollouts without their conversations. Only `scored` ones enter a rate; a task whose rollouts are all broken has none. */
 import { z } from 'zod';
 import type { ArtifactRef } from './artifacts';
 import {
@@ -34,7 +31,6 @@ type ScoredOutcome = z.infer<typeof scoredOutcomeSchema>;
 const outcomeSchema = z.discriminatedUnion('status', [scoredOutcomeSchema, brokenRolloutSchema]);
 export type Outcome = z.infer<typeof outcomeSchema>;
 
-/** Reads stored outcomes, and picks those of rollouts. */
 export const outcomesSchema = z.array(outcomeSchema);
 
 const scoredIn = (outcomes: readonly Outcome[]): ScoredOutcome[] =>
@@ -57,7 +53,6 @@ export function groupByTask(outcomes: readonly Outcome[]): Map<string, Group> {
   );
 }
 
-/** `from`: the batch that the outcomes are of. */
 export function taskMeans(outcomes: readonly Outcome[], from: ArtifactRef): TaskMeans {
   const groups = [...groupByTask(outcomes)];
   const tasks = new Map(
@@ -83,8 +78,7 @@ export function summarise(
     ...(branches.length > 0 && { branches: Object.fromEntries(branches.map((name) => [name, ofBranch(name)])) }),
     promptTokens: scored.reduce((sum, { usage }) => sum + usage.promptTokens, 0),
     completionTokens: scored.reduce((sum, { usage }) => sum + usage.completionTokens, 0),
-    stopReasons: countNames(scored.map(({ stopReason }) => stopReason)),
-    errors: countNames(outcomes.flatMap((one) => (one.status === 'broken' ? [one.error.type] : []))),
+    errors: Object.fromEntries(countsOf(outcomes.flatMap((one) => (one.status === 'broken' ? [one.error.type] : [])))),
     ...(causes.length > 0 && { causes }),
   };
 }
@@ -97,5 +91,3 @@ function ratesOf(scored: readonly ScoredOutcome[]): BranchSummary {
     successRate: successRateOf(groups),
   };
 }
-
-const countNames = (names: readonly string[]): Record<string, number> => Object.fromEntries(countsOf(names));

@@ -9,7 +9,6 @@ export const placeSchema = z.union([
 ]);
 export type Place = z.infer<typeof placeSchema>;
 
-/** Returns whether a part of a value stands for a path, well-formed or not. */
 export const isPlace = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && ('$given' in value || '$project' in value);
 

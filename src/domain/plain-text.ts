@@ -1,7 +1,4 @@
-/**
- * Text from outside the program, such as a model's reply, a log or a process's stderr, made safe to show. `plainLine` is the one function for a name
- * or message that stands within a structure: a line of a prompt, a table, a heading.
- */
+/** Text from outside the program made safe to show. `plainLine` is for a name or message within a structure: a line of a prompt, a table, a heading. */
 
 const ESCAPE_SEQUENCES = new RegExp(
   [
@@ -37,7 +34,6 @@ export function quoteLine(text: string, key: string | undefined): string {
 
 /** Characters that begin or end something in Markdown, and what some renderers make a link of. Within a word `_` does neither. */
 const MARKDOWN = /[\\`*{}[\]<>#|~&!$]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])|:(?=\/\/)|(?<=(?:^|[^\p{L}\p{N}])www)\./giu;
-/** A list item, rule or front matter at the beginning of a line. */
 const LINE_START = /^(\d{1,9}(?=[.)])|(?=[-+=]))/;
 
 /** Returns the text as one line of Markdown that renders as these characters and nothing else. */
@@ -49,7 +45,6 @@ const HALF_CHARACTER = /\p{Cs}/gu;
 /** Replaces halves of surrogate pairs, which no UTF-8 text can hold, by U+FFFD. */
 export const toWellFormed = (text: string): string => text.replace(HALF_CHARACTER, '\uFFFD');
 
-/** Problem and fix for a text in which `findHalfCharacter` finds something. */
 export const HALF_CHARACTER_PROBLEM =
   'holds half of a surrogate pair, which is not valid Unicode; cut texts between characters';
 

@@ -1,8 +1,4 @@
-/**
- * Named sets of values for campaign files, and figures of the method's authors. Invariants: a preset only holds fields of the campaign schema; what
- * it leaves out has the schema's default, which is the paper's value. No published figure was measured by this project; whatever shows one says so
- * and names the source.
- */
+/** Named sets of values for campaign files. What a preset leaves out has the schema's default, which is the paper's value. */
 import type { z } from 'zod';
 import type { campaignSchema } from './campaign';
 
@@ -17,7 +13,6 @@ const DEMO_TURN_TOKENS = 48;
 const TEXT_TOKENS = 96;
 
 export const presets: Record<PresetName, PresetValues> = {
-  /** The method as published: the schema's own defaults. */
   paper: {},
   /** The same, with a LoRA on attention alone: the default for a mixture of experts, whose experts only vLLM serves with adapters. */
   'attention-only': { training: { lora: { targetModules: ['q_proj', 'k_proj', 'v_proj', 'o_proj'] } } },

@@ -1,7 +1,4 @@
-/**
- * Results that the steps of a campaign pass through the workflow: small summaries and references, never data; and the choice of the best iteration of
- * a training, by held-out figures alone, in which every branch has the same weight.
- */
+/** Results that the steps of a campaign pass through the workflow: small summaries and references, never data; and the choice of the best iteration. */
 import { z } from 'zod';
 import type { Decision } from './approval';
 import { type ArtifactRef, artifactRefSchema } from './artifacts';
@@ -18,12 +15,10 @@ export type Subset = (typeof subsets)[number];
 
 /** The result of `prepare`, which checks the campaign's parts before any work starts. */
 export interface Prepared {
-  /** Base model id: folder name and hash of its files. */
   base: string;
   /** The pool of workers: the one that the campaign file names, or that of this store and this base model. */
   pool: string;
   target: { name: string; version: string; notes?: string[] };
-  /** Task ids by subset: SplitTasks. */
   plan: ArtifactRef;
   tasks: Record<Subset, number>;
 }
@@ -45,10 +40,8 @@ export interface SelectionResult {
 }
 
 /** How campaigns and their children end. A capability without an environment to train on is `not_trained`. */
-export const campaignOutcomes = ['completed', 'failed', 'cancelled', 'not_trained'] as const;
-export type CampaignOutcome = (typeof campaignOutcomes)[number];
+export type CampaignOutcome = 'completed' | 'failed' | 'cancelled' | 'not_trained';
 
-/** A child workflow of a campaign: one for each selected capability and for each arm. */
 export interface CampaignChild {
   workflowId: string;
   kind: 'capability' | 'arm';
@@ -66,9 +59,7 @@ interface Ended {
   workflowId: string;
   status: CampaignOutcome;
   reason?: string;
-  /** Absent where it failed before its training had ended. */
   work?: TrainedWork;
-  /** The iteration that is evaluated; absent where the child has no policy. */
   best?: Iteration;
 }
 
@@ -81,18 +72,11 @@ export interface CapabilityResult extends Ended {
   };
 }
 
-/** A synthesized environment of others that was trained on, and how many of its training seeds. */
-export interface TrainedOn {
-  module: ArtifactRef;
-  seeds: number;
-}
-
-/** Its status is `failed` also if none of its iterations is within the training rollouts that `trace` spent. */
 export interface ArmResult extends Ended {
   kind: string;
-  /** Capabilities whose environments it takes over. */
   builtOn?: string[];
-  trainedOn?: TrainedOn[];
+  /** Modules whose training seeds it was trained on. */
+  trainedOn?: ArtifactRef[];
 }
 
 export type ChildResult = CapabilityResult | ArmResult;
@@ -104,16 +88,14 @@ export interface PolicyBatches {
   failed: { name: string; reason: string }[];
 }
 
-/** `policies` are those of the outcome matrix, also sums that are no option. */
+/** `policies` are those of the outcome matrix, also merged adapters that are no option. */
 export interface RouterResult extends PolicyBatches {
   /** Absent where it could not be fitted: then nothing is routed. */
   router?: ArtifactRef;
   reason?: string;
-  /** The policies that a conversation can be given to. */
   options: string[];
-  /** The parts of each option that is a sum of adapters. */
-  sums: string[][];
-  noSums?: string;
+  merged: string[][];
+  notMerged?: string;
 }
 
 /** All results of a campaign, from which the report is made. Results of later stages are absent when it stopped before them. */
@@ -129,7 +111,6 @@ export interface CampaignRecord {
   /** The check before the base rollouts; it has problems only if the campaign was forced to continue. */
   baseCheck?: BaseCheck;
   baseRollouts: RolloutSummary;
-  /** The base model on the held-out part of the train split. */
   baseHeldOut?: RolloutSummary;
   selection?: SelectionResult;
   capabilities?: CapabilityResult[];
@@ -180,7 +161,6 @@ export const trainingResultSchema = z.object({
 });
 export type TrainingResult = z.infer<typeof trainingResultSchema>;
 
-/** A checkpoint of a training or a search, with its held-out rollouts. */
 export interface Iteration {
   step: number;
   rollouts: number;
@@ -188,10 +168,7 @@ export interface Iteration {
   heldOut: RolloutSummary;
 }
 
-/**
- * Returns the iterations within so many training rollouts, sorted by rollouts. Where trace spent none there is nothing to compare with, and all count:
- * the report shows what each has spent.
- */
+/** Returns the iterations within so many training rollouts, sorted by rollouts; all of them where trace spent none. */
 export const withinBudget = (iterations: readonly Iteration[], spent: number): Iteration[] =>
   iterations.filter(({ rollouts }) => spent === 0 || rollouts <= spent).sort((a, b) => a.rollouts - b.rollouts);
 

@@ -1,7 +1,4 @@
-/**
- * One attempt of a policy at a task, the figures of a batch, and the causes of broken rollouts. Only a `scored` rollout has a reward; a `broken` one (a
- * failure outside the policy) has an error instead and never enters a statistic.
- */
+/** One attempt of a policy at a task, and figures of a batch. A `broken` rollout failed outside the policy: it has no reward and no part in figures. */
 import { z } from 'zod';
 import { type ArtifactRef, artifactRefSchema } from './artifacts';
 import { evaluationSchema, stopReasonSchema } from './environment';
@@ -14,7 +11,6 @@ export type Prompt = z.infer<typeof promptSchema>;
 
 /** The base model (no adapter), one adapter, or a weighted sum of adapters; with a prompt of its own or without. */
 export const fixedPolicySchema = z.object({
-  /** The base model's id: name and weights hash. */
   base: z.string(),
   adapters: z.array(z.object({ ref: artifactRefSchema, weight: z.number() })),
   prompt: promptSchema.optional(),
@@ -33,7 +29,6 @@ export const choiceSchema = z.object({
   policy: fixedPolicySchema,
   /** Probability of success of each option, as the router estimates it; they need not add up to 1. */
   probabilities: z.record(z.string(), z.number()),
-  milliseconds: z.number().nonnegative().optional(),
 });
 export type Choice = z.infer<typeof choiceSchema>;
 
@@ -44,11 +39,9 @@ export type Choice = z.infer<typeof choiceSchema>;
 export const thinkings = ['kept', 'stripped', 'off'] as const;
 
 export const samplingSchema = z.object({
-  /** 0 is greedy. */
   temperature: z.number(),
   topP: z.number(),
   maxTokens: z.number(),
-  /** Set for models that think before they answer; `kept` by default. */
   thinking: z.enum(thinkings).optional(),
 });
 export type Sampling = z.infer<typeof samplingSchema>;
@@ -75,14 +68,12 @@ const identity = {
   /** sha256 over everything that determines the rollout: environment version, task, policy, sampling, attempt, seed. */
   key: z.string(),
   task: z.string(),
-  /** 0-based number of the attempt at this task. */
   attempt: z.number().int().nonnegative(),
 };
 
 export const scoredRolloutSchema = z.object({
   status: z.literal('scored'),
   ...identity,
-  /** The choice of the router, where the policy was one. */
   routed: choiceSchema.optional(),
   messages: z.array(messageSchema),
   stopReason: stopReasonSchema,
@@ -104,18 +95,15 @@ export type BrokenRollout = z.infer<typeof brokenRolloutSchema>;
 export const rolloutSchema = z.discriminatedUnion('status', [scoredRolloutSchema, brokenRolloutSchema]);
 export type Rollout = z.infer<typeof rolloutSchema>;
 
-/** The rewards of one task's scored rollouts, and the branch of the task. */
 export interface Group {
   rewards: readonly number[];
   branch?: string;
 }
 
-/** The method's threshold of success: a reward of 1. */
 export const isSuccess = ({ reward }: { reward: number }): boolean => reward === 1;
 
 export const purposes = ['base_rollouts', 'calibration', 'training', 'held_out', 'outcome_matrix', 'test'] as const;
-export const purposeSchema = z.enum(purposes);
-export type Purpose = z.infer<typeof purposeSchema>;
+export type Purpose = (typeof purposes)[number];
 
 export const purposeNames: Record<Purpose, string> = {
   base_rollouts: 'base rollouts',
@@ -142,17 +130,12 @@ export interface RolloutSummary extends BranchSummary {
   broken: number;
   /** Rollouts that were found, in this batch or others, and not made for it; absent where there were none. */
   reused?: number;
-  /** Figures by branch, of the rollouts that have one; absent where none has. */
   branches?: Record<string, BranchSummary>;
   promptTokens: number;
   completionTokens: number;
   seconds: number;
-  /** Broken rollouts by type of error. */
   errors: Record<string, number>;
-  /** The most frequent causes; absent where none broke. */
   causes?: BrokenCause[];
-  /** Scored rollouts by why they ended. */
-  stopReasons: Record<string, number>;
 }
 
 type Ended = { status: 'scored' } | BrokenRollout;
@@ -165,7 +148,6 @@ export interface BrokenCause {
   task: string;
 }
 
-/** Characters of a cause's message: an environment's last words may be long. */
 const LONGEST = 400;
 export const MAX_CAUSES = 3;
 
@@ -178,7 +160,6 @@ const FEWEST = 4;
 export const tooManyBroken = (o: { broken: number; scored: number; total: number; share: number }): boolean =>
   o.scored === 0 ? o.broken >= Math.min(HOPELESS, o.total) : o.broken >= FEWEST && o.broken > o.share * o.total;
 
-/** Joins equal causes; the most frequent come first. */
 export function causesOf(found: readonly BrokenCause[]): BrokenCause[] {
   const causes = new Map<string, BrokenCause>();
   for (const { type, message, count, task } of found) {
@@ -204,7 +185,6 @@ export function causesText(causes: readonly BrokenCause[], broken: number): stri
   ].join('; ');
 }
 
-/** The failure of a batch that lacks those that broke; undefined if none did. */
 export function brokenFailure(records: readonly Ended[], what: string): OutsideFailure | undefined {
   const broken = records.filter(({ status }) => status === 'broken');
   return broken.length === 0

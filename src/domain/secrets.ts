@@ -15,7 +15,6 @@ const KEYS_FILE = 'CAMPAIGN_KEYS_FILE';
 const CLEAR =
   /^(PATH|HOME|USER|LOGNAME|SHELL|PWD|TERM|TMPDIR|LANG|LC_.*|TZ|(NODE|LD|DYLD|UV|SSL|OPENSSL|PYTHON|CAMPAIGN)_.*|PYTHONPATH|PYTHONHOME|POLICY_SERVER_URL|TEMPORAL_(ADDRESS|NAMESPACE|CONFIG_FILE))$/;
 const KEY = /API_KEY|(^|_)KEYS?$|TOKENS?$|SECRET|PASSWORD|PASSWD|CREDENTIAL/;
-/** Names of what workers alone need. */
 const OF_WORKERS = /^(TEMPORAL|AWS)_|^CAMPAIGN_STORE$/;
 
 export const isSecret = (name: string): boolean => KEY.test(name) || OF_WORKERS.test(name);
@@ -71,7 +70,6 @@ function readKeys(file: string): object {
   return text.startsWith('{') ? (JSON.parse(text) as object) : parseEnv(text);
 }
 
-/** A secret of a container stays. */
 function removeIfPossible(file: string): void {
   try {
     unlinkSync(file);

@@ -65,10 +65,7 @@ export function seedOf(task: string): number {
   throw new RangeError(`task "${task}": a synthesized environment's tasks are seed-<n>, n below 2^31`);
 }
 
-/**
- * `count` task ids of a mixture, whose environments' seeds are given: a pair of one, then a pair of the next. So any `2 * environments` in a row
- * hold a pair of each.
- */
+/** `count` task ids of a mixture: a pair of one environment, then of the next. Any `2 * environments` in a row hold a pair of each. */
 export function mixedTasks({ of, count }: { of: readonly Omit<Seeds, 'count'>[]; count: number }): string[] {
   const tasks = of.map((seeds) => seedTasks({ ...seeds, count: seedsOfEach(of.length, count) }));
   return Array.from({ length: count }, (_, n) => {

@@ -1,12 +1,12 @@
 /**
- * Selection of the lacking capabilities (the method's step 1.4), as pure functions over labeling passes, and how far the passes agree.
- * Invariants: lists that do not partition the trajectories are refused; the result does not depend on the order of passes, capabilities or ids; fewer
- * passes than votes select nothing, and the result says so. Delta is compared with its threshold after rounding to 8 decimals, so that 0.6 - 0.4
- * reaches 0.2; the figures are not rounded, as in the published implementation.
+ * Selection of the lacking capabilities (the method's step 1.4), as pure functions over labeling passes. The result does not depend on the order of passes,
+ * capabilities or ids. Delta is compared with its threshold after rounding to 8 decimals, so that 0.6 - 0.4 reaches 0.2; the figures are not rounded, as in
+ * the published implementation.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { SelectionRule } from './campaign';
 import { type Candidate, commonest, type Label, type LabelPass, type Selection } from './capability';
-import { comparable, countsOf, mean, populationStd, sumOf } from './statistics';
+import { comparable, mean, populationStd } from './statistics';
 
 const outcomes = ['failed', 'passed'] as const;
 const labelLists = { LACKING: 'lacking', PRESENT: 'present', NA: 'na' } as const;
@@ -16,37 +16,23 @@ type CapabilityLabels = LabelPass['labels'][string];
 /** The thresholds, and how many passes were planned where that is known: a pass that failed for good is one that did not vote. */
 type Thresholds = Pick<SelectionRule, 'rho' | 'delta' | 'votes' | 'evidence'> & Partial<Pick<SelectionRule, 'passes'>>;
 
-const quote = (ids: string[]) => ids.slice(0, 20).join(', ') + (ids.length > 20 ? ` and ${ids.length - 20} more` : '');
-
-/**
- * Returns what is wrong with a pass; empty if nothing is. The lists of a capability must hold each trajectory once: as many failed and passed ones as
- * `totals` says, and the same ones as the first capability holds.
- */
-export function checkPartition({ labels, totals }: LabelPass): string[] {
-  return outcomes.flatMap((outcome) => {
-    const lists = `lists lacking_${outcome}, present_${outcome}, na_${outcome}`;
-    const total = totals[`total_${outcome}`];
-    const held = Object.entries(labels).map(([name, own]) => ({
-      name,
-      counts: countsOf(labelNames.flatMap((label) => own[`${labelLists[label]}_${outcome}`])),
-    }));
-    return held.flatMap(({ name, counts }) => {
-      const first = held[0]!;
-      const ids = [...counts.keys()];
-      const problems: [problem: string, ids: string[]][] = [
-        ['hold twice', ids.filter((id) => counts.get(id)! > 1)],
-        [`lack ids of "${first.name}"`, [...first.counts.keys()].filter((id) => !counts.has(id))],
-        [`hold ids that "${first.name}" does not have`, ids.filter((id) => !first.counts.has(id))],
-        [`hold ${ids.length} ids and totals.total_${outcome} is ${total}`, ids.length === total ? [] : ids],
-      ];
-      return problems.flatMap(([problem, wrong]) =>
-        wrong.length > 0 ? [`capability "${name}": ${lists} ${problem}: ${quote(wrong)}`] : [],
-      );
-    });
-  });
+/** Returns what is wrong with a pass whose lists do not hold each trajectory once, the same ones for every capability; undefined if nothing is. */
+export function partitionProblem({ labels, totals }: LabelPass): string | undefined {
+  for (const outcome of outcomes) {
+    const idsOf = (own: CapabilityLabels) =>
+      labelNames.flatMap((label) => own[`${labelLists[label]}_${outcome}`]).sort();
+    const [first] = Object.values(labels).map(idsOf);
+    for (const [name, own] of Object.entries(labels)) {
+      const ids = idsOf(own);
+      const total = totals[`total_${outcome}`];
+      if (new Set(ids).size === total && ids.length === total && isDeepStrictEqual(ids, first)) continue;
+      const lists = `lacking_${outcome}, present_${outcome} and na_${outcome}`;
+      return `capability "${name}": ${lists} are no partition of the ${total} trajectories that ${outcome}`;
+    }
+  }
+  return undefined;
 }
 
-/** One capability in one pass. Rates are fractions; x/0 counts as 0. */
 interface PassStatistics {
   coverage: number;
   delta: number;
@@ -55,7 +41,7 @@ interface PassStatistics {
 
 const ratio = (part: number, whole: number) => (whole === 0 ? 0 : part / whole);
 
-export function passStatistics(o: {
+function passStatistics(o: {
   labels: CapabilityLabels;
   totals: LabelPass['totals'];
   rule: Pick<Thresholds, 'rho' | 'delta'>;
@@ -89,12 +75,8 @@ export function selectOutright(candidates: readonly Candidate[]): Selection {
   };
 }
 
-/** Applies the rule to the passes that there are, with the votes of the rule. Throws if one is not a partition. */
+/** Applies the rule to the passes that there are, with the votes of the rule. */
 export function selectCapabilities({ passes, rule }: { passes: readonly LabelPass[]; rule: Thresholds }): Selection {
-  for (const pass of passes) {
-    const [problem] = checkPartition(pass);
-    if (problem !== undefined) throw new Error(`pass ${pass.attempt}: ${problem}`);
-  }
   const names = new Set(passes.flatMap((pass) => Object.keys(pass.labels)));
   const capabilities = [...names]
     .map((name) => summarize({ name, passes, rule }))
@@ -140,28 +122,9 @@ function whyNothing(passes: readonly LabelPass[], rule: Thresholds, names: Reado
   return `no capability reached Cov >= ${rho} and Delta >= ${delta} in ${votes} of ${passes.length} passes${failed}`;
 }
 
-/** `alpha` is undefined where no trajectory has two labels, or all labels are the same. */
-export interface Agreement {
-  /** Krippendorff's: 1 is perfect, 0 is chance. */
-  alpha: number | undefined;
-  units: number;
-}
-
-/** Returns the agreement by capability, over the passes that label it. */
-export const agreementOf = (passes: readonly LabelPass[]): Record<string, Agreement> =>
-  Object.fromEntries(
-    [...readingsOf(passes)]
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([name, own]) => [
-        name,
-        krippendorffAlpha([...own.values()].map((readings) => readings.map(({ label }) => label))),
-      ]),
-  );
-
 export interface Reading {
   pass: LabelPass['attempt'];
   label: Label;
-  /** Set by analysts that give reasons. */
   reason?: string;
   message?: number | undefined;
 }
@@ -188,29 +151,10 @@ export function majorityOf(readings: readonly Pick<Reading, 'label'>[]): Label {
   return (['PRESENT', 'NA', 'LACKING'] as const).reduce((most, label) => (votes(label) > votes(most) ? label : most));
 }
 
-/** The readings that say LACKING, and the message that most of them cite, which so many do. */
+/** Counts the readings that say LACKING; returns the message that most of them cite, and what the first of these says. */
 export function lackingIn(readings: readonly Reading[]) {
   const lacking = readings.filter(({ label }) => label === 'LACKING');
-  const { message, votes: citing = 0 } = commonest(lacking.flatMap(({ message }) => message ?? [])) ?? {};
-  return { lacking, message, citing };
-}
-
-/**
- * Krippendorff's alpha for nominal data; labels may be missing. K. Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011):
- * 1 - observed / expected disagreement, from the coincidences of labels within units.
- */
-export function krippendorffAlpha(units: readonly (readonly string[])[]): Agreement {
-  const pairable = units.filter(({ length }) => length >= 2);
-  const totals = new Map<string, number>();
-  const disagreements: number[] = [];
-  for (const labels of pairable) {
-    const counts = countsOf(labels);
-    for (const [label, count] of counts) {
-      disagreements.push((count * (labels.length - count)) / (labels.length - 1));
-      totals.set(label, (totals.get(label) ?? 0) + count);
-    }
-  }
-  const all = [...totals.values()].reduce((sum, count) => sum + count, 0);
-  const expected = [...totals.values()].reduce((sum, count) => sum + count * (all - count), 0) / (all - 1);
-  return { alpha: expected > 0 ? 1 - sumOf(disagreements) / expected : undefined, units: pairable.length };
+  const { message } = commonest(lacking.flatMap(({ message }) => message ?? [])) ?? {};
+  const says = lacking.find((one) => one.reason !== undefined && one.message === message)?.reason;
+  return { lacking: lacking.length, message, says };
 }

@@ -1,7 +1,6 @@
 /**
- * Intervals and estimates for reports, and comparisons of two arms over the same tasks. Invariants: everything is deterministic (bootstraps are
- * seeded); tasks are the unit, so several trials of a task enter as that task's mean and never widen n; a comparison counts no task for one arm
- * only; an estimate that its inputs do not allow is an error, not NaN; no mean depends on the order of its values.
+ * Intervals, estimates and comparisons over tasks. Everything is deterministic (bootstraps are seeded, no mean depends on the order of its
+ * values); several trials of a task enter as their mean; a comparison counts the tasks of both sides.
  */
 import type { ArtifactRef } from './artifacts';
 import { seededRandom } from './seeds';
@@ -50,7 +49,6 @@ export function median(values: readonly number[]): number {
   return mean(sorted.slice(Math.floor(middle), Math.ceil(middle) + 1));
 }
 
-/** Population standard deviation (divides by n): 0 for one value. */
 export function populationStd(values: readonly number[]): number {
   const center = mean(values);
   return Math.sqrt(mean(values.map((value) => (value - center) ** 2)));
@@ -119,21 +117,12 @@ export function meanInterval(o: { values: readonly number[] } & Bootstrap): Esti
     for (let i = 0; i < values.length; i++) sum += values[Math.floor(random() * values.length)] ?? 0;
     return sum / values.length;
   });
-  return { value: center, ...percentiles(means, confidence), n: values.length };
-}
-
-/** Ends of the percentile interval of resampled means; they are sorted in place. */
-function percentiles(means: Float64Array, confidence: number): { low: number; high: number } {
   means.sort();
-  const last = means.length - 1;
-  const at = (p: number) => means[Math.min(last, Math.max(0, Math.round(p * last)))] as number;
-  return { low: at((1 - confidence) / 2), high: at((1 + confidence) / 2) };
+  const at = (p: number) => means[Math.round(p * (means.length - 1))]!;
+  return { value: center, low: at((1 - confidence) / 2), high: at((1 + confidence) / 2), n: values.length };
 }
 
-/**
- * Rate of success over units that were tried several times each, or once: Wilson's interval where no unit is solved in part and each was tried
- * once, or all came out alike; else the bootstrap over the units.
- */
+/** Rate of success: Wilson's interval where each unit was tried once or all came out alike, else the bootstrap over the units. */
 export function successRate(
   o: { taskMeans: readonly number[]; trials: number } & Bootstrap,
 ): Estimate & { method: 'wilson' | 'bootstrap' } {
@@ -144,15 +133,6 @@ export function successRate(
     : { ...meanInterval({ values: taskMeans, ...how }), method: 'bootstrap' };
 }
 
-/** Unbiased estimate of the chance that at least one of k attempts succeeds, from `successes` of `trials` attempts at one task. */
-export function passAtK({ trials, successes, k }: { trials: number; successes: number; k: number }): number {
-  // 1 - C(trials - successes, k) / C(trials, k), as a product, which neither overflows nor cancels.
-  let allFail = 1;
-  for (let i = 0; i < k; i++) allFail *= Math.max(0, trials - successes - i) / (trials - i);
-  return 1 - allFail;
-}
-
-/** Two arms; each side maps a task to its mean over trials. */
 export interface Pairs {
   treatment: ReadonlyMap<string, number>;
   control: ReadonlyMap<string, number>;
@@ -168,7 +148,6 @@ const differences = ({ treatment, control }: Pairs): number[] =>
 export interface PairedTest {
   better: number;
   worse: number;
-  /** Two-sided, of the sign-flip test. */
   p: number;
 }
 
@@ -257,7 +236,6 @@ function signTest(a: number, b: number): number {
   return Math.min(1, 2 * tail);
 }
 
-/** The means over one task's scored rollouts. */
 export interface TaskMean {
   success: number;
   reward: number;
@@ -268,7 +246,6 @@ export interface TaskMeans {
   trials: number;
   from: ArtifactRef[];
 }
-/** The success of each task, as comparisons take it. */
 export type Successes = Pick<TaskMeans, 'trials'> & { tasks: ReadonlyMap<string, Pick<TaskMean, 'success'>> };
 
 /** Two arms in several batches of tasks, as one: a task that is in several of them counts once, by the mean of its means. */
@@ -288,10 +265,7 @@ export function together(
   return { treatment: side('treatment', 'control'), control: side('control', 'treatment') };
 }
 
-/**
- * Returns whether an adapter has gained anything, on held-out seeds of its own environment or on all tasks of the target that it was tried on. The
- * router stage and the report share this rule.
- */
+/** Returns whether an adapter has gained anything, on held-out seeds of its own environment or on the target's tasks. */
 export const gainsAnything = (known: { own: Ends | undefined; target: Ends | undefined }): boolean =>
   direction(known.own) === 'up' || direction(known.target) === 'up';
 
@@ -316,10 +290,7 @@ export const direction = (interval: Ends | undefined): 'up' | 'down' | undefined
   return interval.high < 0 ? 'down' : undefined;
 };
 
-/**
- * p-values of one family, corrected by Holm's step-down method, in the order given: the chance that any of them is below a level where nothing
- * differs is at most that level, however the tests depend on each other.
- */
+/** p-values of one family in the order given, corrected by Holm's step-down method, however the tests depend on each other. */
 export function holm(ps: readonly number[]): number[] {
   const corrected = new Array<number>(ps.length);
   let largest = 0;

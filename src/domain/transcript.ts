@@ -1,12 +1,11 @@
 /**
- * Trajectories as a language model reads them: a line for each text and each call, long ones cut; and what a policy did in them.
+ * Trajectories as a language model reads them: a line for each text and each call, long ones cut.
  * Invariants: a function of the rollouts alone; nothing but the system message (the policy, which is given once elsewhere) is left out, and every
  * cut says how much is missing; a line's number is the message's index, so that a step can be cited. Line breaks are written \n, and names are plain
  * lines: no text of a conversation can pass for a line of the format.
  */
-import type { Selection } from './capability';
 import type { Reference } from './environment';
-import { argumentsOf, type AssistantMessage, callText, type Message, type ToolCall } from './messages';
+import { argumentsOf, type Message, type ToolCall } from './messages';
 import { escapeLineBreaks, plainLine } from './plain-text';
 import { isSuccess, type ScoredRollout } from './rollout';
 
@@ -17,7 +16,6 @@ export interface Lengths {
 }
 export const LENGTHS: Lengths = { message: 300, arguments: 200 };
 
-/** A rollout, or a conversation from elsewhere. */
 export type Told = Pick<ScoredRollout, 'key' | 'task' | 'attempt' | 'reward' | 'stopReason' | 'messages' | 'reference'>;
 type Placed = Pick<Told, 'key' | 'task' | 'attempt'>;
 
@@ -58,7 +56,6 @@ function needed({ actions, tell }: Reference, lengths: Lengths): string {
   return `needed: ${calls.join('; ') || 'no action'}; to be told: ${facts.join('; ') || 'nothing in particular'}`;
 }
 
-/** Tools by the id of the call that an observation answers. */
 const toolNames = (messages: readonly Message[]): Map<string, string> =>
   new Map(
     messages.flatMap((message) =>
@@ -93,44 +90,4 @@ export function cut(text: string, length: number): string {
   if (text.length <= length) return text;
   const kept = text.slice(0, /[\uD800-\uDBFF]/.test(text[length - 1] ?? '') ? length - 1 : length);
   return `${kept}... (${text.length - kept.length} more characters)`;
-}
-
-/** Returns the agent's texts and calls in order, without ids and irrelevant white space. */
-const behaviourOf = (messages: readonly Message[]): string =>
-  messages
-    .filter((message): message is AssistantMessage => message.role === 'assistant')
-    .map(({ content, toolCalls = [] }) => [words(content), ...toolCalls.map(callText)].filter(Boolean).join(' '))
-    .join(' / ');
-
-const words = (text: string): string => text.split(/\s+/).filter(Boolean).join(' ');
-
-/** The one behaviour of several conversations; undefined where they differ, or are fewer than two. */
-export function onlyBehaviour(conversations: readonly { messages: readonly Message[] }[]): string | undefined {
-  if (conversations.length < 2) return undefined;
-  const [first, ...others] = new Set(conversations.map(({ messages }) => behaviourOf(messages)));
-  return others.length > 0 ? undefined : first;
-}
-
-const LONGEST = 120;
-
-/** A behaviour as part of a sentence after "all of them". */
-export const said = (behaviour: string): string =>
-  behaviour === ''
-    ? 'say nothing at all'
-    : `say the same: ${JSON.stringify(behaviour.length <= LONGEST ? behaviour : `${behaviour.slice(0, LONGEST)}…`)}`;
-
-/** Selects nothing if all trajectories are the same: their outcomes then depend on the task alone. */
-export function requireDifference(
-  selection: Selection,
-  trajectories: readonly { messages: readonly Message[] }[],
-): Selection {
-  const behaviour = onlyBehaviour(trajectories);
-  if (behaviour === undefined) return selection;
-  return {
-    ...selection,
-    capabilities: selection.capabilities.map((capability) => ({ ...capability, selected: false })),
-    reason:
-      `all ${trajectories.length} base rollouts ${said(behaviour)}: what succeeds among them does so by its task alone, which tells no ` +
-      "capability; take a base that works on the target's tasks",
-  };
 }

@@ -1,7 +1,4 @@
-/**
- * Task queues, and how activities report their progress.
- * Invariant: two homes on one Temporal server never share the queue of workflows, and share workers only where both name the same pool.
- */
+/** Task queues, and heartbeats. Homes on one Temporal server share no queue of workflows, and workers only where both name the same pool. */
 import type { Purpose } from './rollout';
 
 /** The stages of a campaign, in order; `--until` names one. */
@@ -20,32 +17,24 @@ export type QueueName = keyof typeof taskQueues;
 
 export const storeOfQueue = (controlQueue: string): string => controlQueue.slice(taskQueues.control('').length);
 
-/**
- * The queue for steps that may take hours. The same workers poll it with slots of its own, so that short steps never wait behind long ones. Names of
- * pools have no dot.
- */
+/** The queue for steps of hours. The same workers poll it with slots of its own, so that short steps never wait. Names of pools have no dot. */
 export const longQueue = (queue: string): string => `${queue}.long`;
-
-/** Returns which queue this is, or undefined for that of another program. */
-export const queueNameOf = (queue: string): QueueName | undefined =>
-  (Object.keys(taskQueues) as QueueName[]).find((name) => queue.startsWith(taskQueues[name]('')));
 
 /** Exit code of a worker that stops by itself, since it failed all that it took; of any other program it is a crash. */
 export const FAULTY = 3;
 
-/** Passed to long work, to report its progress and to stop it. */
 export interface Work {
   progress(done: number, total: number): void;
   signal: AbortSignal;
 }
 
-/** Heartbeat details of the long activities. */
-export interface RolloutHeartbeat {
-  kind: 'rollouts';
+interface StepHeartbeat {
+  kind: 'rollouts' | 'analysis';
   title: string;
   done: number;
   total: number;
-  broken: number;
+  /** Rollouts that failed outside the policy. */
+  broken?: number;
 }
 export interface TrainHeartbeat {
   kind: 'train';
@@ -62,22 +51,14 @@ export interface TrainHeartbeat {
   /** The cause of a wait, for display: "the trainer to start", "the policy server: connection refused". */
   waitsFor?: string;
 }
-export interface AnalysisHeartbeat {
-  kind: 'analysis';
-  title: string;
-  done: number;
-  total: number;
-  characters?: number;
-}
 
 /** Counts of an activity's attempts by how they ended. */
 export interface AttemptCounts {
-  /** Failures of the step's own doing. */
   faults: number;
   /** Attempts that reported their end, and all up to the last one in which work became durable. Every other earlier attempt lost its worker. */
   settled: number;
 }
-export type HeartbeatDetails = (AnalysisHeartbeat | RolloutHeartbeat | TrainHeartbeat) & { counts?: AttemptCounts };
+export type HeartbeatDetails = (StepHeartbeat | TrainHeartbeat) & { counts?: AttemptCounts };
 
 /** Scheduling of batches: `long` ones take all of the target's tasks and have a queue of their own; a `first` one delays a training. */
 export const batchOrder: Record<Purpose, { long?: true; first?: true }> = {

@@ -10,11 +10,8 @@ import type { ProcessCommand } from './connection';
 import type { EnvironmentKind } from './kinds';
 import { processOptions, programKind } from './process';
 
-const tau2Python = { environment: '.venv-bridges', command: 'make bridges' };
-const toolsandboxPython = { environment: '.venv-toolsandbox', command: 'make bridges-toolsandbox' };
-
 /** A module of the project's, by the Python that is installed for it. */
-const bridge = ({ environment }: { environment: string }, module: string, args: readonly string[]): ProcessCommand => ({
+const bridge = (environment: string, module: string, args: readonly string[]): ProcessCommand => ({
   command: [join(projectRoot, environment, 'bin', 'python'), '-m', module, ...args],
   cwd: projectRoot,
 });
@@ -23,25 +20,27 @@ const domainSchema = z.enum(['mock', 'airline', 'retail', 'telecom']);
 export type Tau2Domain = z.infer<typeof domainSchema>;
 
 export const tau2Program = (o: { domains: readonly Tau2Domain[]; checkout?: string | undefined }): ProcessCommand =>
-  bridge(tau2Python, 'bridges.tau2', [...o.domains, ...(o.checkout === undefined ? [] : ['--checkout', o.checkout])]);
+  bridge('.venv-bridges', 'bridges.tau2', [
+    ...o.domains,
+    ...(o.checkout === undefined ? [] : ['--checkout', o.checkout]),
+  ]);
 
 export const toolsandboxProgram = ({ folder, heldOut }: { folder: string; heldOut: number }): ProcessCommand =>
-  bridge(toolsandboxPython, 'bridges.toolsandbox', [folder, '--held-out', String(heldOut)]);
+  bridge('.venv-toolsandbox', 'bridges.toolsandbox', [folder, '--held-out', String(heldOut)]);
 
 export const tau2: EnvironmentKind = {
   ...programKind({
     kind: 'tau2',
     options: {
-      domains: z.array(domainSchema).min(1).describe('Domains of the benchmark.'),
-      checkout: z.string().optional().describe('Folder of a checkout that replaces the installed package.'),
+      domains: z.array(domainSchema).min(1).describe('Domains.'),
+      checkout: z.string().optional().describe('Checkout instead of the package.'),
       ...processOptions,
     },
     paths: ['checkout'],
     runs: ['checkout'],
     program: tau2Program,
   }),
-  python: tau2Python,
-  folders: [{ option: 'checkout', name: 'tau2-bench checkout', holds: 'src/tau2' }],
+  remedy: 'install it with `make bridges`; a folder in target.checkout must hold src/tau2',
   needsUser: true,
 };
 
@@ -49,13 +48,8 @@ export const toolsandbox: EnvironmentKind = {
   ...programKind({
     kind: 'toolsandbox',
     options: {
-      folder: z.string().describe('Folder of a checkout of ToolSandbox.'),
-      heldOut: z
-        .number()
-        .min(0)
-        .lt(1)
-        .default(0)
-        .describe('Share of families only in `test`; 0: as published (docs/benchmarks.md).'),
+      folder: z.string().describe('Checkout of ToolSandbox.'),
+      heldOut: z.number().min(0).lt(1).default(0).describe('Share of families kept for `test`.'),
       processes: processOptions.processes,
       silenceSeconds: processOptions.silenceSeconds,
       passEnv: processOptions.passEnv,
@@ -65,7 +59,6 @@ export const toolsandbox: EnvironmentKind = {
     runs: ['folder'],
     program: toolsandboxProgram,
   }),
-  python: toolsandboxPython,
-  folders: [{ option: 'folder', name: 'ToolSandbox', holds: 'tool_sandbox' }],
+  remedy: 'install it with `make bridges-toolsandbox`; the folder in target.folder must hold tool_sandbox',
   needsUser: true,
 };

@@ -2,16 +2,22 @@
  * Starts every program of a target, in a namespace of its own where there can be one, and reads the lines that it writes. Invariant: all that the
  * program has started is killed when it ends, when it is killed, and when this process is gone. Lines are read in linear time and bounded memory.
  */
-import { type ChildProcess, spawn, type StdioPipe } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { Readable } from 'node:stream';
-import { keyPipe } from '../domain/secrets';
-import { killMarked, MARK } from './marked';
 import { inNamespace } from './namespace';
 
-export type Child = ReturnType<typeof startChild>;
+export interface Child {
+  send(line: string): void;
+  endInput(): void;
+  kill(): void;
+  /** Returns the last that it wrote. */
+  stderr(): string;
+  /** Closes its stdin, and kills it if it does not end. */
+  close(): Promise<void>;
+}
 
 interface ChildOptions {
   command: readonly string[];
@@ -20,11 +26,7 @@ interface ChildOptions {
   passEnv?: readonly string[] | undefined;
   /** Further variables, with their values. */
   variables?: Readonly<NodeJS.ProcessEnv>;
-  /** Further variables, which a program of this project reads from a pipe. */
-  keys?: NodeJS.ProcessEnv;
   readOutput: (stdout: Readable) => void;
-  /** Called with the number of characters written on stderr so far. */
-  onStderr?: (characters: number) => void;
   /** Called at the end; `how` is "exit code 3" or "SIGKILL". */
   onEnd: (how: string) => void;
   onStartFailure: (problem: string) => void;
@@ -34,6 +36,9 @@ const CLOSE_MS = 2_000;
 /** Output written before the end is read within this time, also if a grandchild holds the pipes open. */
 const EXIT_GRACE_MS = 500;
 const STDERR_LENGTH = 4 * 1024;
+
+/** The variable by which the processes of a program are found where there is no namespace. */
+const MARK = 'CAMPAIGN_PROGRAM';
 
 /** Waits for the end of its input, which comes when this process is gone; then gives the program the time to see the end of its own. */
 const GUARD = `read -r _; sleep ${CLOSE_MS / 1000}; kill -s KILL -- "-$1"
@@ -56,19 +61,16 @@ const BARE = [
 export const bareEnvironment = (passed: readonly string[] = []): NodeJS.ProcessEnv =>
   Object.fromEntries([...BARE, ...passed].map((name) => [name, process.env[name]]));
 
-export function startChild(o: ChildOptions) {
-  const { command, cwd, passEnv, variables, keys, readOutput, onStderr, onEnd, onStartFailure } = o;
+export function startChild(o: ChildOptions): Child {
+  const { command, cwd, passEnv, variables, readOutput, onEnd, onStartFailure } = o;
   const words = inNamespace(command, cwd);
   const isAlone = words !== command;
   const [program = '', ...args] = words;
   const mark = randomUUID();
-  const pipe = keyPipe(keys);
-  const env = { ...bareEnvironment(passEnv), ...variables, ...pipe.env, [MARK]: mark };
-  const stdio: ['pipe', 'pipe', 'pipe', ...StdioPipe[]] = ['pipe', 'pipe', 'pipe', ...pipe.stdio];
-  const child = spawn(program, args, { stdio, detached: true, env, ...(cwd !== undefined && { cwd }) });
-  pipe.send(child);
+  const env = { ...bareEnvironment(passEnv), ...variables, [MARK]: mark };
+  const child = spawn(program, args, { stdio: 'pipe', detached: true, env, ...(cwd !== undefined && { cwd }) });
   const guard = child.pid === undefined ? undefined : startGuard(child.pid, mark);
-  const stderr = keepTail(child.stderr, STDERR_LENGTH, onStderr);
+  const stderr = keepTail(child.stderr, STDERR_LENGTH);
   let how = 'no exit code';
   let ended = false;
   let grace: NodeJS.Timeout | undefined;
@@ -77,7 +79,7 @@ export function startChild(o: ChildOptions) {
 
   const kill = () => {
     killGroup(child.pid);
-    if (!isAlone) killMarked({ mark, session: child.pid });
+    if (!isAlone) killMarked(mark);
   };
   function finish(report: () => void): void {
     if (ended) return;
@@ -93,7 +95,9 @@ export function startChild(o: ChildOptions) {
   readOutput(child.stdout);
   for (const stream of child.stdio) stream?.on('error', () => undefined); // a broken pipe: the process has ended, and its exit code says why
   child.on('error', (error) => {
-    if (child.pid === undefined) finish(() => onStartFailure(startProblem({ error, cwd })));
+    // Node names the program even if its folder is missing.
+    const problem = cwd !== undefined && !existsSync(cwd) ? `there is no folder ${cwd} to run it in` : error.message;
+    if (child.pid === undefined) finish(() => onStartFailure(problem));
   });
   child.once('exit', (code, signal) => {
     how = signal ?? (isAlone ? `exit code ${code}${signalIn(code)}` : `exit code ${code}`);
@@ -107,8 +111,7 @@ export function startChild(o: ChildOptions) {
     endInput: (): void => void child.stdin.end(),
     kill,
     stderr,
-    /** Closes the process's stdin, and kills it if it does not end. */
-    async close(): Promise<void> {
+    async close() {
       child.stdin.end();
       const timers = [
         setTimeout(kill, CLOSE_MS),
@@ -119,14 +122,6 @@ export function startChild(o: ChildOptions) {
     },
   };
 }
-
-/** Returns why a program did not start. Node names the program even if its folder is missing. */
-export const startProblem = ({ error, cwd }: { error: unknown; cwd?: string | undefined }): string =>
-  cwd !== undefined && !existsSync(cwd)
-    ? `there is no folder ${cwd} to run it in`
-    : error instanceof Error
-      ? error.message
-      : String(error);
 
 /** A shell reports the signal that ended its command as 128 and the signal's number. */
 function signalIn(code: number | null): string {
@@ -146,6 +141,35 @@ function startGuard(pid: number, mark: string): ChildProcess {
   guard.stdin.on('error', () => undefined);
   (guard.stdin as unknown as { unref(): void }).unref();
   return guard;
+}
+
+/** A process that is started while the others are killed is found in the next round. */
+const ROUNDS = 50;
+
+/** Kills the processes whose environment has the mark (Linux). */
+function killMarked(mark: string): void {
+  for (let round = 0; round < ROUNDS; round++) {
+    const pids = listProcesses().filter((pid) => isMarked(pid, mark));
+    if (pids.length === 0) return;
+    for (const pid of pids) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // It is gone already.
+      }
+    }
+  }
+}
+
+const listProcesses = (): number[] =>
+  existsSync('/proc') ? readdirSync('/proc').map(Number).filter(Number.isInteger) : [];
+
+function isMarked(pid: number, mark: string): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(`${MARK}=${mark}`);
+  } catch {
+    return false;
+  }
 }
 
 /** Nothing is left of most groups whose leader has ended. */
@@ -169,12 +193,11 @@ interface LineReader {
   onLine: (line: string) => void;
   /** Called with the beginning of a line that is too long. The rest of the line is dropped. */
   onTooLong: (beginning: string) => void;
-  max?: number;
 }
 
 const BEGINNING = 1_000;
 
-export function readLines(stream: Readable, { onLine, onTooLong, max = MAX_LINE }: LineReader): void {
+export function readLines(stream: Readable, { onLine, onTooLong }: LineReader): void {
   let pieces: string[] = [];
   let length = 0;
   let skipping = false;
@@ -183,7 +206,7 @@ export function readLines(stream: Readable, { onLine, onTooLong, max = MAX_LINE 
     if (skipping) return;
     length += piece.length;
     pieces.push(piece);
-    if (length <= max) return;
+    if (length <= MAX_LINE) return;
     skipping = true;
     const beginning = pieces.join('').slice(0, BEGINNING);
     pieces = [];
@@ -208,15 +231,15 @@ export function readLines(stream: Readable, { onLine, onTooLong, max = MAX_LINE 
   });
 }
 
-/** Keeps the last `length` characters of a stream, which the returned function gives. Calls `onWritten` with the number of characters so far. */
-export function keepTail(stream: Readable, length: number, onWritten?: (characters: number) => void): () => string {
+/** Keeps the last `length` characters of a stream, which the returned function gives. */
+export function keepTail(stream: Readable, length: number): () => string {
   let tail = '';
-  let written = 0;
+  let isCut = false;
   stream.setEncoding('utf8');
   stream.on('data', (chunk: string) => {
-    written += chunk.length;
-    tail = (tail + chunk).slice(-length);
-    onWritten?.(written);
+    tail += chunk;
+    isCut ||= tail.length > length;
+    tail = tail.slice(-length);
   });
-  return () => (written > length ? `... ${tail.trim()}` : tail.trim());
+  return () => (isCut ? `... ${tail.trim()}` : tail.trim());
 }

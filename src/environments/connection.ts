@@ -6,11 +6,10 @@ import { hostname } from 'node:os';
 import type { z } from 'zod';
 import { firstIssue } from '../domain/issues';
 import { LINE, measureJson } from '../domain/json-size';
-import { type Child, MAX_LINE, readLines, startChild, startProblem } from './child-process';
+import { type Child, MAX_LINE, readLines, startChild } from './child-process';
 import {
   badEnvironment,
   EnvironmentError,
-  type EnvironmentErrorParts,
   quoted,
   readAnswer,
   errorCodes,
@@ -56,17 +55,17 @@ export function connect({ command, cwd, passEnv, silenceMs = SILENCE_SECONDS * 1
   const name = quoted(command.join(' '), 200);
   const environment = `environment process "${name}"`;
   const waiting = new Map<number, Waiting>();
-  let child: Child | undefined;
   let failure: EnvironmentError | undefined;
   let nextId = 1;
   let watchdog: NodeJS.Timeout | undefined;
 
-  function fail(type: 'EnvironmentDied' | 'EnvironmentMissing', parts: Omit<EnvironmentErrorParts, 'environment'>) {
+  function fail(problem: string, fix: string, type: 'EnvironmentDied' | 'EnvironmentMissing' = 'EnvironmentDied') {
     if (failure) return;
-    const stderr = child?.stderr() ?? '';
-    failure = new EnvironmentError(type, { environment, ...parts, ...(stderr && { stderr }) });
+    const stderr = child.stderr();
+    const lastWords = stderr && `; its last words on stderr:\n${stderr}`;
+    failure = new EnvironmentError(type, { environment, problem, fix: fix + lastWords });
     clearTimeout(watchdog);
-    child?.kill();
+    child.kill();
     for (const { reject } of waiting.values()) reject(failure);
     waiting.clear();
   }
@@ -77,8 +76,8 @@ export function connect({ command, cwd, passEnv, silenceMs = SILENCE_SECONDS * 1
     const [longest] = waiting.values();
     if (!longest) return;
     const problem = `has not answered ${longest.method} for ${silenceMs / 1000} s and was killed`;
-    const fix = 'find out what it waits for, make it faster, or set silenceSeconds higher';
-    watchdog = setTimeout(() => fail('EnvironmentDied', { problem, fix, silent: true }), silenceMs);
+    const fix = 'find out what it waits for, make it faster, or set target.silenceSeconds higher';
+    watchdog = setTimeout(() => fail(problem, fix), silenceMs);
   }
 
   function taken(id = 0): Waiting | undefined {
@@ -94,7 +93,7 @@ export function connect({ command, cwd, passEnv, silenceMs = SILENCE_SECONDS * 1
     // An answer to no request is the fault of the open request, if there is only one.
     const blamed = request ?? (waiting.size === 1 ? taken([...waiting.keys()][0]) : undefined);
     blamed?.reject(badEnvironment(name, blamed.method, problem, fix));
-    if (!request || isFatal) fail('EnvironmentDied', { problem, fix });
+    if (!request || isFatal) fail(problem, fix);
   }
 
   function settle({ method, resolve, reject }: Waiting, response: Response): void {
@@ -106,28 +105,21 @@ export function connect({ command, cwd, passEnv, silenceMs = SILENCE_SECONDS * 1
     }
   }
 
-  const onStartFailure = (problem: string) =>
-    fail('EnvironmentMissing', {
-      problem: `can't be started on ${hostname()}: ${problem}`,
-      fix: 'check the command and its folder',
-    });
-  try {
-    child = startChild({
-      command,
-      cwd,
-      passEnv,
-      readOutput: (stdout) =>
-        readLines(stdout, {
-          onLine: (line) => receive(answerIn(line)),
-          onTooLong: (beginning) => receive(tooLong(beginning)),
-        }),
-      onEnd: (how) =>
-        fail('EnvironmentDied', { problem: `ended with ${how}`, fix: 'run the command by hand to see why' }),
-      onStartFailure,
-    });
-  } catch (error) {
-    onStartFailure(startProblem({ error, cwd }));
-  }
+  const child: Child = startChild({
+    command,
+    cwd,
+    passEnv,
+    readOutput: (stdout) =>
+      readLines(stdout, {
+        onLine: (line) => receive(answerIn(line)),
+        onTooLong: (beginning) => receive(tooLong(beginning)),
+      }),
+    onEnd: (how) => fail(`ended with ${how}`, 'run the command by hand to see why'),
+    onStartFailure: (problem) => {
+      const fix = 'check the command and its folder';
+      fail(`can't be started on ${hostname()}: ${problem}`, fix, 'EnvironmentMissing');
+    },
+  });
 
   return {
     name,
@@ -138,12 +130,12 @@ export function connect({ command, cwd, passEnv, silenceMs = SILENCE_SECONDS * 1
         const id = nextId++;
         waiting.set(id, { method, resolve: resolve as (result: unknown) => void, reject });
         if (waiting.size === 1) watch();
-        child?.send(requestLine(id, method, params));
+        child.send(requestLine(id, method, params));
       }),
     get failure() {
       return failure;
     },
-    close: async () => child?.close(),
+    close: () => child.close(),
   };
 }
 

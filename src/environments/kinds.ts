@@ -3,16 +3,21 @@
  */
 import type { ArtifactStore } from '../store/store';
 import type { Environment } from '../domain/environment';
-import type { Program } from '../domain/allowed';
-import type { EnvironmentSpec, Kind } from '../domain/kinds';
+import { checkProgram, checkVariable, type Program } from '../domain/allowed';
+import type { ChatModel } from '../domain/endpoints';
+import { type EnvironmentSpec, type Kind, kindOf } from '../domain/kinds';
 import type { Partners } from '../llm/partners';
 import type { Finding } from './conformance';
-import type { ProcessOptions } from './process';
 
 export interface EnvironmentContext {
   store: ArtifactStore;
   /** Take the place of the models that the spec names. */
   partners?: Partners;
+}
+
+export interface PartnerModels {
+  user?: ChatModel | undefined;
+  judge?: ChatModel | undefined;
 }
 
 export interface CheckRun {
@@ -26,25 +31,33 @@ export const pickProgram = (kind: string, read: object, runs: readonly string[])
   ...Object.fromEntries(Object.entries(read).filter(([name]) => runs.includes(name))),
 });
 
+/** Throws NotAllowed unless this process may run the program that the options name, and pass it their variables. */
+export function checkAllowed(kind: string, read: { passEnv?: unknown }, runs: readonly string[]): void {
+  checkProgram(pickProgram(kind, read, runs));
+  for (const name of (read.passEnv as string[] | undefined) ?? []) checkVariable('target.passEnv', name);
+}
+
 export interface EnvironmentKind extends Kind<Promise<Environment> | Environment, EnvironmentContext> {
   /** Made by campaigns: a campaign file can't name it. */
   readonly internal?: boolean;
-  /** Returns the name of an environment that has not described itself; by default its kind. */
-  readonly label?: (spec: EnvironmentSpec) => string;
-  /** How to look into one that does not describe itself, where there is more to do than to correct the campaign file. */
-  readonly remedy?: (spec: EnvironmentSpec) => string;
-  /** How its processes are run, and the models that play its other parties; absent of one that runs in process. */
-  readonly program?: (spec: EnvironmentSpec) => ProcessOptions;
+  /** What helps where it does not describe itself, if there is more to do than to correct the campaign file. */
+  readonly remedy?: string;
+  /** Returns the models that play the other parties of its episodes. */
+  readonly partners?: (spec: EnvironmentSpec) => PartnerModels;
   /** Options that decide which code its processes run. */
   readonly runs?: readonly string[];
   /** Digest of the user's files that it is made of; rejects where one can't be read. */
   readonly contents?: (spec: EnvironmentSpec) => Promise<string>;
-  /** A Python environment in the project's folder, and the command that installs it. */
-  readonly python?: { readonly environment: string; readonly command: string };
-  /** Options that name folders, and what each must hold. */
-  readonly folders?: readonly { readonly option: string; readonly name: string; readonly holds: string }[];
   /** A model always plays the user: option `user` must name it. */
   readonly needsUser?: boolean;
   /** Runs in `campaign check` in place of the conformance checks. */
   readonly check?: (spec: EnvironmentSpec, say: (line: string) => void, run?: CheckRun) => Promise<readonly Finding[]>;
 }
+
+export const openEnvironment = async (
+  spec: EnvironmentSpec,
+  { kinds, ...context }: EnvironmentContext & { kinds: readonly EnvironmentKind[] },
+): Promise<Environment> => kindOf(kinds, spec).open(spec, context);
+
+export const partnersOf = (spec: EnvironmentSpec, kinds: readonly EnvironmentKind[]): PartnerModels =>
+  kindOf(kinds, spec).partners?.(spec) ?? {};

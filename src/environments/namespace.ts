@@ -34,7 +34,7 @@ export function inNamespace(command: readonly string[], cwd = '.'): readonly str
 }
 
 /** Returns whether the program is a file that may be run, in `cwd` or on the PATH. */
-export function isExecutable(program: string, cwd = '.'): boolean {
+function isExecutable(program: string, cwd = '.'): boolean {
   const folders = program.includes('/') ? [cwd] : (process.env['PATH'] ?? '').split(delimiter);
   return folders.some((folder) => {
     try {

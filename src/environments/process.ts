@@ -5,9 +5,7 @@
  */
 import { z } from 'zod';
 import { chatModelSchema, silenceField, variableName, type ModelUsage } from '../domain/endpoints';
-import { checkProgram, checkVariable } from '../domain/allowed';
 import type {
-  Appearance,
   Environment,
   EnvironmentDescription,
   Episode,
@@ -19,7 +17,7 @@ import type {
 import { defineKind, type KindSpec } from '../domain/kinds';
 import { openPartners, type Partners, type Judge, type SimulatedUser } from '../llm/partners';
 import { connect, type Connection, type ProcessCommand, SILENCE_SECONDS } from './connection';
-import { type EnvironmentContext, type EnvironmentKind, pickProgram } from './kinds';
+import { checkAllowed, type EnvironmentContext, type EnvironmentKind } from './kinds';
 import { seedOf } from '../store/hash';
 import type { AssistantMessage, Message, UserMessage } from '../domain/messages';
 import {
@@ -34,14 +32,13 @@ import {
 
 /** Options of an environment's processes, and the models that play the other parties of an episode, which are never trained. */
 export const processOptions = {
-  processes: z.number().int().positive().default(1).describe('Parallel processes, among which episodes are divided.'),
-  silenceSeconds: silenceField.default(SILENCE_SECONDS).describe('Seconds without an answer before a restart.'),
-  passEnv: z.array(variableName).optional().describe('Variables passed to it besides PATH, HOME and the like.'),
+  processes: z.number().int().positive().default(1).describe('Parallel processes.'),
+  silenceSeconds: silenceField.default(SILENCE_SECONDS).describe('Seconds of silence until a restart.'),
+  passEnv: z.array(variableName).optional().describe('Variables passed to it.'),
   user: chatModelSchema.optional().describe('Model that plays the user.'),
-  judge: chatModelSchema.optional().describe('Model that answers questions of the evaluation.'),
+  judge: chatModelSchema.optional().describe('Model that judges.'),
 };
 const processSchema = z.object(processOptions);
-export type ProcessOptions = z.infer<typeof processSchema>;
 
 /** A kind of environments that run as a program; its options are its own and those of `processOptions`. */
 export function programKind<Shape extends z.ZodRawShape>(o: {
@@ -60,8 +57,7 @@ export function programKind<Shape extends z.ZodRawShape>(o: {
     open: (read, _identity, { partners }: EnvironmentContext) => {
       const { processes, silenceSeconds, passEnv, ...models } = processSchema.parse(read);
       const command = program(read);
-      checkProgram(pickProgram(kind, read, runs));
-      for (const name of passEnv ?? []) checkVariable('target.passEnv', name);
+      checkAllowed(kind, read, runs);
       return openProcessEnvironment({
         ...command,
         passEnv,
@@ -71,28 +67,20 @@ export function programKind<Shape extends z.ZodRawShape>(o: {
       });
     },
   });
-  return { ...definition, runs, program: (spec: KindSpec): ProcessOptions => processSchema.parse(spec) };
+  return { ...definition, runs, partners: (spec: KindSpec) => processSchema.parse(spec) };
 }
 
-const kind = programKind({
+export const processKind: EnvironmentKind = programKind({
   kind: 'process',
   options: {
-    command: z.array(z.string()).min(1).describe('Program that speaks the environment protocol, with arguments.'),
-    cwd: z.string().default('.').describe('Working directory, relative to this file.'),
+    command: z.array(z.string()).min(1).describe('Program and arguments.'),
+    cwd: z.string().default('.').describe('Working directory.'),
     ...processOptions,
   },
   paths: ['cwd'],
   runs: ['command', 'cwd'],
   program: ({ command, cwd }) => ({ command, cwd }),
 });
-
-const commandLine = (spec: KindSpec): string => kind.read(spec).command.join(' ');
-
-export const processKind: EnvironmentKind = {
-  ...kind,
-  label: commandLine,
-  remedy: (spec) => `run it by hand, then \`campaign check -- ${commandLine(spec)}\``,
-};
 
 export interface ProcessEnvironmentOptions extends ProcessCommand, Partners {
   /** Parallel processes; an episode goes to the one with the fewest. */
@@ -120,9 +108,6 @@ export function openProcessEnvironment({
 }: ProcessEnvironmentOptions): Environment {
   const slots = Array.from({ length: processes }, (): Slot => ({ episodes: 0 }));
 
-  // A process that is started may show something else than those before it.
-  let appearance: Appearance = { task: lookAtTask };
-
   function take(): Slot {
     const slot = slots.reduce((least, one) => (one.episodes < least.episodes ? one : least));
     clearTimeout(slot.idle);
@@ -138,43 +123,34 @@ export function openProcessEnvironment({
     }, idleMs).unref();
   }
 
-  async function request<M extends 'describe' | 'tasks'>(method: M, params: Params<M>): Promise<Result<M>> {
+  const connectionOf = (slot: Slot): Connection =>
+    slot.connection && !slot.connection.failure ? slot.connection : (slot.connection = connect(command));
+
+  async function withConnection<R>(work: (connection: Connection) => Promise<R>): Promise<R> {
     const slot = take();
     try {
-      return await connectionOf(slot).request(method, params);
+      return await work(connectionOf(slot));
     } finally {
       release(slot);
     }
-  }
-
-  function connectionOf(slot: Slot): Connection {
-    if (slot.connection && !slot.connection.failure) return slot.connection;
-    appearance = { task: lookAtTask };
-    return (slot.connection = connect(command));
   }
 
   /** Shows what the simulated user is given in place of its words, so that no model is asked and paid. */
-  async function lookAtTask(task: { id: string; seed: number }): Promise<object> {
-    const slot = take();
-    try {
-      const { close, start, user, userTools } = await openEpisode(connectionOf(slot), task);
+  const lookAtTask = (task: { id: string; seed: number }): Promise<object> =>
+    withConnection(async (connection) => {
+      const { close, start, user, userTools } = await openEpisode(connection, task);
       await close();
       return { ...start, user, userTools };
-    } finally {
-      release(slot);
-    }
-  }
+    });
 
   return {
-    get appearance() {
-      return appearance;
-    },
+    appearance: { task: lookAtTask },
     async describe(): Promise<EnvironmentDescription> {
-      const description = await request('describe', {});
+      const description = await withConnection((connection) => connection.request('describe', {}));
       const version = [description.version, user && `user ${user.id}`, judge && `judge ${judge.id}`].filter(Boolean);
       return { ...description, version: version.join('; ') };
     },
-    tasks: async (split) => (await request('tasks', { split })).tasks,
+    tasks: async (split) => (await withConnection((connection) => connection.request('tasks', { split }))).tasks,
     async reset(task, signal, onUsage): Promise<Episode> {
       const slot = take();
       let isOpen = true;

@@ -115,22 +115,18 @@ export function requestLine(id: number, method: Method, params: object): string 
 
 /** JSON-RPC's codes; the last one is ours: the environment itself has failed. */
 export const errorCodes = {
-  parse: -32700,
   request: -32600,
   method: -32601,
   params: -32602,
   environment: -32000,
 } as const;
 
-export interface EnvironmentErrorParts {
+interface EnvironmentErrorParts {
   environment: string;
   method?: Method;
   /** Begins with the field where there is one. */
   problem: string;
   fix: string;
-  stderr?: string;
-  /** It did not answer in time; the next request would wait as long. */
-  silent?: boolean;
   /** It asks for a model that the campaign does not name. */
   lacks?: 'user' | 'judge';
 }
@@ -140,9 +136,8 @@ export class EnvironmentError extends OutsideFailure {
     type: FailureType,
     readonly parts: EnvironmentErrorParts,
   ) {
-    const { environment, method, problem, fix, stderr } = parts;
-    const lastWords = stderr ? `; its last words on stderr:\n${stderr}` : '';
-    super(type, `${[environment, method, problem].filter(Boolean).join(': ')}; ${fix}${lastWords}`);
+    const { environment, method, problem, fix } = parts;
+    super(type, `${[environment, method, problem].filter(Boolean).join(': ')}; ${fix}`);
   }
 }
 
@@ -184,26 +179,14 @@ export function checkAnswers(
   { messages, done, user }: Result<'step'>,
 ): void {
   const bad = (problem: string) => badEnvironment(environment, 'step', problem, ANSWERS_FIX);
-  const requestor = role === 'user' ? 'user' : undefined;
+  const answers = messages.flatMap((message) => (message.role === 'tool' ? [message] : []));
+  if (answers.some(({ requestor }) => requestor !== (role === 'user' ? 'user' : undefined)))
+    throw bad(`messages: requestor must be ${role === 'user' ? '"user"' : 'left out'} in answers to the ${role}`);
   const calls = toolCalls.map(({ id }) => id);
-  let answered = 0;
-  for (const [n, message] of messages.entries()) {
-    if (message.role !== 'tool') continue;
-    const field = `messages.${n}.toolCallId: "${quoted(message.toolCallId, 60)}"`;
-    if (message.requestor !== requestor) {
-      const must = requestor ? 'must have requestor "user"' : 'must have no requestor';
-      throw bad(`${field} answers a call of the ${requestor ?? 'agent'}'s and ${must}`);
-    }
-    if (!calls.includes(message.toolCallId)) throw bad(`${field} answers no call of the message`);
-    const next = calls[answered++] ?? 'no further answer';
-    if (message.toolCallId !== next) throw bad(`${field} comes where ${next} should`);
-  }
-  if (!done && answered < calls.length) throw bad(`messages: call ${calls[answered]} has no answer`);
+  const answered = answers.map(({ toolCallId }) => toolCallId);
+  const isInOrder = answered.every((id, n) => id === calls[n]);
+  if (!isInOrder || (!done && answered.length < calls.length))
+    throw bad(`messages: calls ${calls.join(', ')} have the answers ${quoted(answered.join(', ')) || '(none)'}`);
   if (role === 'assistant' && !done && !user && messages.length === 0)
-    throw badEnvironment(
-      environment,
-      'step',
-      'messages is empty and done is false: the agent would speak to itself',
-      'answer the agent, let the user speak (`user`), or end the episode (`done`)',
-    );
+    throw bad('messages is empty and done is false: answer the agent, let the user speak, or end the episode');
 }

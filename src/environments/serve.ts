@@ -1,9 +1,10 @@
 /** Serves any Environment on a pair of streams (docs/environments.md): every request gets one response, errors too. */
 import { randomBytes } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
+import type { z } from 'zod';
 import type { Environment, Episode } from '../domain/environment';
 import { reasonOf } from '../domain/failures';
-import { type AssistantMessage, parseJson } from '../domain/messages';
+import type { AssistantMessage } from '../domain/messages';
 import { MAX_LINE, readLines } from './child-process';
 import { firstIssue } from '../domain/issues';
 import { errorCodes, methods, requestSchema, type Method, type Params, type Result } from './protocol';
@@ -41,7 +42,7 @@ export async function serveEnvironment({
       open.add(answered);
       void answered.finally(() => open.delete(answered));
     },
-    onTooLong: () => write(failed(null, errorCodes.parse, `a line is longer than ${MAX_LINE} characters`)),
+    onTooLong: () => write(failed(null, errorCodes.request, `a line is longer than ${MAX_LINE} characters`)),
   });
   await new Promise((resolve) => input.once('end', resolve).once('close', resolve));
   await Promise.all(open);
@@ -85,24 +86,25 @@ function createHandlers(environment: Environment, episodes: Map<string, Episode>
 async function answer(line: string, handlers: Handlers): Promise<object> {
   let id: number | string | null = null;
   try {
-    const given = readLine(line);
-    const request = requestSchema.safeParse(given);
-    if (!request.success) throw new RequestError(errorCodes.request, firstIssue(request.error, given));
-    id = request.data.id;
-    if (!(request.data.method in methods)) {
-      const problem = `no method ${request.data.method}; there are ${Object.keys(methods).join(', ')}`;
+    const request = read(requestSchema, JSON.parse(line), errorCodes.request);
+    id = request.id;
+    if (!(request.method in methods)) {
+      const problem = `no method ${request.method}; there are ${Object.keys(methods).join(', ')}`;
       throw new RequestError(errorCodes.method, problem);
     }
-    const method = request.data.method as Method;
-    const asked = request.data.params ?? {};
-    const params = methods[method].params.safeParse(asked);
-    if (!params.success) throw new RequestError(errorCodes.params, `params.${firstIssue(params.error, asked)}`);
-    const result = await (handlers[method] as (params: unknown) => Promise<unknown>)(params.data);
-    return { jsonrpc: '2.0', id, result };
+    const method = request.method as Method;
+    const params = read<z.ZodType>(methods[method].params, request.params ?? {}, errorCodes.params);
+    return { jsonrpc: '2.0', id, result: await (handlers[method] as (params: unknown) => Promise<unknown>)(params) };
   } catch (error) {
-    const code = error instanceof RequestError ? error.code : errorCodes.environment;
-    return failed(id, code, reasonOf(error));
+    const unknown = id === null ? errorCodes.request : errorCodes.environment;
+    return failed(id, error instanceof RequestError ? error.code : unknown, reasonOf(error));
   }
+}
+
+function read<Schema extends z.ZodType>(schema: Schema, value: unknown, code: number): z.output<Schema> {
+  const { data, error } = schema.safeParse(value);
+  if (error) throw new RequestError(code, firstIssue(error, value));
+  return data;
 }
 
 const failed = (id: number | string | null, code: number, message: string) => ({
@@ -110,11 +112,3 @@ const failed = (id: number | string | null, code: number, message: string) => ({
   id,
   error: { code, message },
 });
-
-function readLine(line: string): unknown {
-  try {
-    return parseJson(line);
-  } catch (error) {
-    throw new RequestError(errorCodes.parse, reasonOf(error));
-  }
-}

@@ -31,19 +31,17 @@ export function splitTasks(o: {
   const trainsOnTarget = campaign.arms.some((arm) =>
     armKinds.some((one) => one.kind === arm.kind && one.trainsOnTarget),
   );
-  const problems: (string | false)[] = [];
+  const bad = (problem: string) => new OutsideFailure('BadInput', problem);
   if (train.length === 0 || ofValidation.length === 0 || test.length === 0)
-    problems.push(`the target has ${o.train.length} train and ${test.length} test tasks: it needs at least 2 and 1`);
-  else if (until !== 'rollouts')
-    problems.push(
-      evaluation.skip >= test.length &&
-        `evaluation.skip is ${evaluation.skip}, but the target has ${test.length} test tasks; lower it to ${test.length - 1} or less`,
-      groupsPerStep > train.length &&
-        trainsOnTarget &&
-        `training.groupsPerStep is ${groupsPerStep}, but the target has ${train.length} train tasks; lower it to ${train.length}`,
-    );
-  const found = problems.filter(Boolean);
-  if (found.length > 0) throw new OutsideFailure('BadInput', found.join('; and '));
+    throw bad(`the target has ${o.train.length} train and ${test.length} test tasks: it needs at least 2 and 1`);
+  if (until !== 'rollouts' && evaluation.skip >= test.length) {
+    const has = `evaluation.skip is ${evaluation.skip}, but the target has ${test.length} test tasks`;
+    throw bad(`${has}; lower it to ${test.length - 1} or less`);
+  }
+  if (until !== 'rollouts' && trainsOnTarget && groupsPerStep > train.length) {
+    const has = `training.groupsPerStep is ${groupsPerStep}, but the target has ${train.length} train tasks`;
+    throw bad(`${has}; lower it to ${train.length}`);
+  }
   return {
     train,
     validation: ofValidation,

@@ -51,7 +51,7 @@ async function openMixture({
       const { from, count } = LISTED[split];
       return mixedTasks({ of: parts.map(() => ({ from })), count }).map((id) => ({ id, split }));
     },
-    reset({ id: task, seed }, signal) {
+    async reset({ id: task, seed }, signal) {
       const { environment, id } = mixedTaskOf(task, parts.length);
       return parts[environment]!.reset({ id, seed }, signal);
     },

@@ -10,7 +10,7 @@ export class GatewayError extends Error {
   constructor(
     readonly status: ContentfulStatusCode,
     message: string,
-    readonly more: { type?: string; param?: string | null; code?: string; retryAfterSeconds?: number } = {},
+    readonly more: { param?: string | null; code?: string; retryAfterSeconds?: number } = {},
   ) {
     super(message);
   }
@@ -60,21 +60,11 @@ function serverMessage({ cause, message }: OutsideFailure): string {
 const fieldOf = ({ cause }: OutsideFailure): string | null =>
   (cause instanceof ApiError && refusedField(cause.body)) || null;
 
-const typeOf = (status: number): string =>
-  status === 401
-    ? 'authentication_error'
-    : status === 429
-      ? 'rate_limit_error'
-      : status < 500
-        ? 'invalid_request_error'
-        : 'server_error';
+const types: Partial<Record<number, string>> = { 401: 'authentication_error', 429: 'rate_limit_error' };
 
-export const errorBody = ({ status, message, more }: GatewayError) => ({
-  error: { message, type: more.type ?? typeOf(status), param: more.param ?? null, code: more.code ?? null },
-});
-
-export function answerError(c: Context, error: GatewayError): Response {
-  const { retryAfterSeconds } = error.more;
+export function answerError(c: Context, { status, message, more }: GatewayError): Response {
+  const { retryAfterSeconds, param = null, code = null } = more;
   if (retryAfterSeconds !== undefined) c.header('retry-after', String(retryAfterSeconds));
-  return c.json(errorBody(error), error.status);
+  const type = types[status] ?? (status < 500 ? 'invalid_request_error' : 'server_error');
+  return c.json({ error: { message, type, param, code } }, status);
 }

@@ -1,19 +1,17 @@
 /**
- * Writes a finished campaign into a folder that others can use: adapters, merged adapters, prompts, the router, environments, the report, a card for
- * each. Invariants: what plays is to the letter what was measured; what tells of it holds no path of this machine.
+ * Writes a finished campaign into a folder that others can use: adapters, merged adapters, prompts, the router, environments, the report, a card. Invariants: the policies are exactly those that were measured; report and card hold no path of this machine.
  */
-import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { ifThere } from '../store/durable-file';
 import { projectRoot } from '../store/project-root';
 import { readJson, type ArtifactStore } from '../store/store';
 import type { FixedPolicy, Sampling } from '../domain/rollout';
 import { modelOf, readFingerprint } from '../policy/base-model';
 import { type Merge, plainAdapter, partsOf } from '../policy/merge';
 import { renderReport } from '../report/render';
-import { type Report, reportSchema } from '../report/model';
+import { parseReport, type Report } from '../report/model';
 import { fittedRouterSchema, type FittedRouter } from '../routing/router';
-import { adapterCard, type CardFacts, folderCard } from './cards';
+import { folderCard } from './cards';
 import { type ExportedOption, type ExportedRouter, FINGERPRINT_FILE, ROUTER_FILE } from './folder';
 import { routerIn } from './served';
 import { replaceFolder } from './whole-folder';
@@ -50,11 +48,12 @@ async function write(folder: string, o: ExportOptions): Promise<void> {
   const all = [...router.options, ...baselines];
   const named = namesOf(all);
   const written: ExportedOption[] = [];
+  const ranks: number[] = [];
   for (const { name, policy } of all) {
     const { prompt } = policy;
     const parts = partsOf(policy.adapters);
     const merged = parts.length > 0 && !plainAdapter(parts) ? `sums/${fileName(name)}` : undefined;
-    if (merged) await putAdapter(await store.folder(await merge(parts)), join(folder, merged), baseName);
+    if (merged) ranks.push(await putAdapter(await store.folder(await merge(parts)), join(folder, merged), baseName));
     const file = `prompts/${fileName(name)}.txt`;
     if (prompt) await put(file, prompt.text);
     written.push({
@@ -66,7 +65,7 @@ async function write(folder: string, o: ExportOptions): Promise<void> {
   }
   for (const [sha, name] of named) {
     const ref = all.flatMap(({ policy }) => policy.adapters).find((one) => one.ref.sha256 === sha)!.ref;
-    await putAdapter(await store.folder(ref), join(folder, name), baseName);
+    ranks.push(await putAdapter(await store.folder(ref), join(folder, name), baseName));
   }
   const base = { id: router.options[0]!.policy.base, name: baseName };
   const chosen = router.options.length;
@@ -85,24 +84,12 @@ async function write(folder: string, o: ExportOptions): Promise<void> {
   await putEnvironments(o, put);
   // The configuration names servers and programs of this machine.
   const published = { ...report, campaign: { ...report.campaign, config: undefined } };
-  const shown = reportSchema.parse(JSON.parse(hider(o.paths)(JSON.stringify(published))));
+  const shown = parseReport(hider(o.paths)(JSON.stringify(published)));
   const pages = renderReport({ report: shown });
   await put('report.json', pages.json);
   await put('report.html', pages.html);
-  const facts: CardFacts = {
-    report: shown,
-    router: exported,
-    license,
-    rank: await rankOf(folder, written),
-  };
-  for (const option of written)
-    for (const card of foldersOf(option)) await put(`${card}/README.md`, adapterCard(option.name, facts));
-  await put('README.md', folderCard(facts));
+  await put('README.md', folderCard({ report: shown, router: exported, license, rank: Math.max(0, ...ranks) }));
 }
-
-/** The folder that is the option's own: of a sum the merged one. */
-const foldersOf = ({ adapters, merged, prompt }: ExportedOption): string[] =>
-  prompt ? [] : merged ? [merged] : adapters.length === 1 ? [adapters[0]!.folder] : [];
 
 /** The folder of each adapter by its content: named as the option that is it alone, else by its hash. */
 function namesOf(options: FittedRouter['options']): Map<string, string> {
@@ -118,22 +105,14 @@ function namesOf(options: FittedRouter['options']): Map<string, string> {
 const fileName = (name: string): string => name.replace(/[^\w+-]/g, '_');
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
-/** A PEFT folder, or a gate over several, whose base model is called by its public name. */
-async function putAdapter(from: string, to: string, baseName: string): Promise<void> {
+/** Copies a PEFT folder without its card; the base model is called by its public name. Returns the adapter's rank. */
+async function putAdapter(from: string, to: string, baseName: string): Promise<number> {
+  const own = ['adapter_config.json', 'README.md'];
   await mkdir(to, { recursive: true });
-  for (const entry of await readdir(from, { withFileTypes: true })) {
-    const [source, target] = [join(from, entry.name), join(to, entry.name)];
-    if (entry.isDirectory()) await putAdapter(source, target, baseName);
-    else if (entry.name === 'adapter_config.json') {
-      const config = JSON.parse(await readFile(source, 'utf8')) as object;
-      await writeFile(target, json({ ...config, base_model_name_or_path: baseName }));
-    } else if (/\.json$/.test(entry.name)) {
-      const value = JSON.parse(await readFile(source, 'utf8')) as object;
-      await writeFile(target, json('base_model' in value ? { ...value, base_model: baseName } : value));
-    } else if (entry.name !== 'README.md') {
-      await cp(source, target, { mode: 0 });
-    }
-  }
+  await cp(from, to, { recursive: true, filter: (path) => !own.includes(basename(path)) });
+  const config = JSON.parse(await readFile(join(from, 'adapter_config.json'), 'utf8')) as { r: number };
+  await writeFile(join(to, 'adapter_config.json'), json({ ...config, base_model_name_or_path: baseName }));
+  return config.r;
 }
 
 const PACKAGE_FILES = [
@@ -167,21 +146,6 @@ async function putEnvironments(
     await put(`environments/${fileName(name)}.js`, text);
     await putPackage({ name: fileName(name), module: text }, put);
   }
-}
-
-/** The largest, which a server has to be started for; undefined without adapters. */
-async function rankOf(folder: string, options: readonly ExportedOption[]): Promise<number | undefined> {
-  const folders = options.flatMap(({ adapters, merged }) => [
-    ...adapters.map((one) => one.folder),
-    ...(merged ? [merged] : []),
-  ]);
-  const ranks = await Promise.all(
-    [...new Set(folders)].map(async (name) => {
-      const text = await ifThere(readFile(join(folder, name, 'adapter_config.json'), 'utf8'));
-      return text === undefined ? [] : [Number((JSON.parse(text) as { r?: unknown }).r)];
-    }),
-  );
-  return ranks.flat().length > 0 ? Math.max(...ranks.flat()) : undefined;
 }
 
 /** Puts `(path)` in the place of what begins with one of these folders. */

@@ -29,7 +29,7 @@ const optionSchema = z.object({
   prompt: z.object({ file: inside('prompts'), place: z.enum(['before', 'instead']) }).optional(),
 });
 
-/** docs/publishing.md describes it. */
+/** docs/serving.md describes it. */
 const exportedRouterSchema = z.object({
   format: z.literal(1, 'this program reads format 1'),
   campaign: z.string(),

@@ -8,9 +8,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** Returns whether a Host header names this machine itself. A page can make a name of its own lead here (DNS rebinding). */
 export const namesThisMachine = (host = ''): boolean => /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i.test(host);
 
-/** Whether a client's address is of this machine; a socket that listens for IPv6 writes those of IPv4 in its own form. */
-export const isLoopback = (address = ''): boolean => address === '::1' || /^(::ffff:)?127\./.test(address);
-
 /** Milliseconds for the head of a request, for all of it, and for the next request on a connection. */
 const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 75_000 };
 const LOOK_MS = 20;

@@ -8,17 +8,10 @@ import type { Context } from '../domain/environment';
 import { reasonOf } from '../domain/failures';
 import { describeIssue } from '../domain/issues';
 import { type JsonBounds, measureJson } from '../domain/json-size';
-import {
-  type AssistantMessage,
-  DEEPEST,
-  isArguments,
-  type Message,
-  openingOf,
-  type ToolSchema,
-} from '../domain/messages';
+import { DEEPEST, type Message, openingOf, type ToolSchema } from '../domain/messages';
 import { findHalfCharacter, HALF_CHARACTER_PROBLEM } from '../domain/plain-text';
 import type { Prompt, Sampling } from '../domain/rollout';
-import { AS_IT_IS, callsOf, sampledAs, toAssistantMessage, toWireMessage, toWireTools } from '../policy/wire';
+import { AS_IT_IS, sampledAs, toAssistantMessage, toWireMessage, toWireTools } from '../policy/wire';
 import { withPrompt } from '../rollout/play';
 import { badRequest, GatewayError } from './errors';
 
@@ -50,16 +43,11 @@ const textSchema = z
     z.array(partSchema),
   )
   .transform((parts) => parts.map(({ text }) => text).join(''));
-export const callSchema = z.object({
-  id: z.string(),
-  type: z.literal('function').default('function'),
-  function: z.object({ name: z.string(), arguments: z.string() }),
-});
 /** A call that a client sends back. */
-const sentCallSchema = z.object({
-  id: optional(z.string()),
+const callSchema = z.object({
+  id: z.string(),
   type: optional(z.literal('function')),
-  function: z.object({ name: z.string(), arguments: optional(z.string()) }),
+  function: z.object({ name: z.string(), arguments: optional(z.string()).transform((text = '{}') => text) }),
 });
 
 const sentMessageSchema = z.discriminatedUnion('role', [
@@ -70,71 +58,17 @@ const sentMessageSchema = z.discriminatedUnion('role', [
   z.object({
     role: z.literal('assistant'),
     content: textSchema.nullish(),
-    refusal: optional(z.string()),
-    tool_calls: optional(z.array(sentCallSchema)),
+    tool_calls: optional(z.array(callSchema)),
     function_call: refused('send tool_calls'),
   }),
-  z.object({ role: z.literal('tool'), tool_call_id: optional(z.string()), content: textSchema.nullish() }),
+  z.object({ role: z.literal('tool'), tool_call_id: z.string(), content: textSchema.nullish() }),
 ]);
-type SentMessage = z.output<typeof sentMessageSchema>;
 
-export type WireCall = z.output<typeof callSchema>;
-type WireMessage =
-  | { role: 'system' | 'user'; content: string }
-  | { role: 'assistant'; content: string | null; tool_calls?: WireCall[] }
-  | { role: 'tool'; tool_call_id: string; content: string };
-
-/** Bounds the arguments of all calls together as the body is bounded: each of them is a JSON text that is parsed too. */
-function checkArguments(messages: SentMessage[], context: z.RefinementCtx): void {
-  let values = 0;
-  for (const [n, message] of messages.entries())
-    for (const call of (message.role === 'assistant' && message.tool_calls) || []) {
-      values += measureJson(call.function.arguments ?? '', BODY).values;
-      if (values <= BODY.values) continue;
-      const problem = `the arguments of calls have over ${BODY.values} values up to here; send fewer`;
-      return context.addIssue({ code: 'custom', path: [n, 'tool_calls'], message: problem });
-    }
-}
-
-/** Numbers calls without an id through the conversation; a result without an id answers the first of them that has no answer yet. */
-function withIds(messages: SentMessage[], context: z.RefinementCtx): WireMessage[] {
-  let calls = 0;
-  let unanswered = new Set<string>();
-  return messages.map((message, n) => {
-    if (message.role === 'assistant') {
-      const given = (message.tool_calls ?? []).map(({ id, function: { name, arguments: text } }) => ({
-        id: id ?? `call_${calls++}`,
-        type: 'function' as const,
-        function: { name, arguments: text ?? '{}' },
-      }));
-      unanswered = new Set(given.map(({ id }) => id));
-      return toWireAssistant(message.content ?? message.refusal ?? null, given);
-    }
-    if (message.role !== 'tool') return message;
-    const [next] = unanswered;
-    const { content, tool_call_id = next } = message;
-    if (tool_call_id === undefined) {
-      context.addIssue({ code: 'custom', path: [n, 'tool_call_id'], message: 'name the call that it answers' });
-      return z.NEVER;
-    }
-    unanswered.delete(tool_call_id);
-    return { role: 'tool', tool_call_id, content: content ?? '' };
-  });
-}
-
-function toWireAssistant(content: string | null, calls: WireCall[]): WireMessage {
-  const role = 'assistant';
-  if (calls.length === 0) return { role, content: content ?? '' };
-  if (calls.every((call) => isArguments(call.function.arguments))) return { role, content, tool_calls: calls };
-  // Some servers refuse calls that can't be read: these become text, as in the campaign's rollouts.
-  const { calls: readable, ...text } = toClientMessage(toAssistantMessage(content ?? '', calls));
-  return { role, ...text, ...(readable.length > 0 && { tool_calls: readable }) };
-}
-
-/** Returns a message of the policy as clients get it. */
-export function toClientMessage(message: AssistantMessage): { content: string | null; calls: WireCall[] } {
-  const calls = callsOf(message);
-  return { content: message.content === '' && calls.length > 0 ? null : message.content, calls };
+function toMessage(sent: z.output<typeof sentMessageSchema>): Message {
+  if (sent.role === 'assistant') return toAssistantMessage(sent.content ?? '', sent.tool_calls ?? []);
+  return sent.role === 'tool'
+    ? { role: 'tool', toolCallId: sent.tool_call_id, content: sent.content ?? '' }
+    : { role: sent.role, content: sent.content };
 }
 
 /** Fields that go to the policy server as they are. */
@@ -153,35 +87,33 @@ const passed = {
   seed: optional(z.int()),
   stop: optional(z.union([z.string(), z.array(z.string()).max(4)])),
   response_format: optional(z.unknown()),
-  modalities: optional(z.unknown()),
-  logprobs: optional(z.boolean()),
-  top_logprobs: optional(z.int().min(0).max(20)),
 };
+
+const toolSchema = z
+  .object({
+    type: optional(z.literal('function')),
+    function: z.object({
+      name: z.string(),
+      description: optional(z.string()).transform((description = '') => description),
+      parameters: z
+        .record(z.string(), z.unknown())
+        .nullish()
+        .transform((parameters) => parameters ?? { type: 'object', properties: {} }),
+    }),
+  })
+  .transform((tool): ToolSchema => tool.function);
 
 /** Fields that are not named here change no answer and are left out. */
 const requestSchema = z.object({
   model: z.string('name one that GET /v1/models lists'),
-  messages: z.array(sentMessageSchema).min(1).superRefine(checkArguments).transform(withIds),
-  tools: optional(
-    z.array(
-      z.object({
-        type: optional(z.literal('function')),
-        function: z.object({
-          name: z.string(),
-          description: optional(z.string()).transform((description = '') => description),
-          parameters: z
-            .record(z.string(), z.unknown())
-            .nullish()
-            .transform((parameters) => parameters ?? { type: 'object', properties: {} }),
-        }),
-      }),
-    ),
-  ),
+  messages: z.array(sentMessageSchema.transform(toMessage)).min(1),
+  tools: optional(z.array(toolSchema)).transform((tools = []) => tools),
   n: optional(z.literal(1, 'one choice is made: leave n out')),
   stream: optional(z.boolean()),
   stream_options: optional(z.object({ include_usage: optional(z.boolean()) })),
   user: optional(z.string()),
   logit_bias: refused('leave it out'),
+  logprobs: optional(z.literal(false, 'ask the policy server for log-probs')),
   functions: refused('send tools'),
   function_call: refused('send tool_choice'),
   ...passed,
@@ -209,38 +141,17 @@ export function parseRequest(text: string): ChatRequest {
   return parsed.data;
 }
 
-export const contextIn = ({ messages, tools }: Pick<ChatRequest, 'messages' | 'tools'>): Context => ({
-  messages: messages.map(toMessage),
-  tools: toolsIn({ tools }),
-});
-
-const toolsIn = ({ tools }: Pick<ChatRequest, 'tools'>): ToolSchema[] => (tools ?? []).map((tool) => tool.function);
-
-export const openingIn = ({ messages, tools }: Pick<ChatRequest, 'messages' | 'tools'>): Context =>
-  contextIn({ messages: openingOf(messages), tools });
-
-function toMessage(message: WireMessage): Message {
-  if (message.role === 'tool') return { role: 'tool', toolCallId: message.tool_call_id, content: message.content };
-  if (message.role !== 'assistant') return message;
-  return toAssistantMessage(message.content ?? '', message.tool_calls ?? []);
-}
+/** Returns what is known before the agent's first answer. */
+export const openingIn = ({ messages, tools }: ChatRequest): Context => ({ messages: openingOf(messages), tools });
 
 /** Returns the body that the policy server is sent. `sampling` holds the values of fields that the request leaves out. */
 export function bodyFor(request: ChatRequest, prompt?: Prompt, sampling?: Sampling): object {
   const { messages, tools } = request;
+  const opening = openingOf(messages);
   return {
     ...(sampling ? sampledAs(sampling) : { ...AS_IT_IS, temperature: 1, top_p: 1 }),
-    ...Object.fromEntries(Object.entries(passedOf(request)).filter(([, value]) => value !== undefined)),
-    messages: prompt ? prompted(messages, prompt) : messages,
-    ...(tools?.length && { tools: toWireTools(toolsIn(request)) }),
+    ...Object.fromEntries(Object.entries(request).filter(([name, value]) => name in passed && value !== undefined)),
+    messages: [...withPrompt(opening, prompt), ...messages.slice(opening.length)].map(toWireMessage),
+    ...(tools.length > 0 && { tools: toWireTools(tools) }),
   };
-}
-
-/** Returns the fields of a request beside its conversation. */
-export const passedOf = (request: ChatRequest): Record<string, unknown> =>
-  Object.fromEntries(Object.keys(passed).map((name) => [name, request[name as keyof typeof passed]]));
-
-function prompted(messages: readonly WireMessage[], prompt: Prompt): object[] {
-  const opening = openingOf(messages).map(toMessage);
-  return [...withPrompt(opening, prompt).map(toWireMessage), ...messages.slice(opening.length)];
 }

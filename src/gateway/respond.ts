@@ -1,97 +1,46 @@
-/**
- * Sends answers in OpenAI's form. Invariant: an error before a stream's first event is an error like any other, and afterwards it is the stream's last
- * event. What a slow client has not read is kept, as a whole answer would be: the policy server does not wait for it.
- */
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+/** Sends answers in OpenAI's form: whole, or as the events of a stream once they are complete. */
 import type { Context } from 'hono';
 import { randomUUID } from 'node:crypto';
-import type { ServerResponse } from 'node:http';
-import type { Answer, Part, Usage } from './answer';
-import { errorBody, type GatewayError } from './errors';
+import { callsOf } from '../policy/wire';
+import type { Answer } from './answer';
 import type { ChatRequest } from './request';
 
 const HEADERS = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' };
-const DONE = 'data: [DONE]\n\n';
 
-const toEvents = (values: readonly object[]): string =>
-  values.map((value) => `data: ${JSON.stringify(value)}\n\n`).join('');
-
-interface Asked {
-  request: ChatRequest;
-  version: string;
-}
-
-const headOf = ({ request: { model }, version }: Asked) => ({
-  id: `chatcmpl-${randomUUID()}`,
-  created: Math.floor(Date.now() / 1000),
-  model,
-  system_fingerprint: version,
-});
-
-/** Sends an answer that is complete, whole or as the events of a stream. */
-export function sendAnswer(c: Context, asked: Asked, answer: Answer): Response {
-  if (asked.request.stream) {
-    const chunks = createChunks(asked);
-    return c.body(chunks.first() + chunks.next(answer) + chunks.last(), 200, HEADERS);
+export function sendAnswer(
+  c: Context,
+  { request, version }: { request: ChatRequest; version: string },
+  { message, finish: end, usage }: Answer,
+): Response {
+  const calls = callsOf(message);
+  const content = message.content === '' && calls.length > 0 ? null : message.content;
+  // A call that can't be read is a part of the text.
+  const finish = end === 'tool_calls' && calls.length === 0 ? 'stop' : end;
+  const head = {
+    id: `chatcmpl-${randomUUID()}`,
+    created: Math.floor(Date.now() / 1000),
+    model: request.model,
+    system_fingerprint: version,
+  };
+  if (!request.stream) {
+    const said = { role: 'assistant', content, refusal: null, ...(calls.length > 0 && { tool_calls: calls }) };
+    const choices = [{ index: 0, message: said, logprobs: null, finish_reason: finish }];
+    return c.json({ ...head, object: 'chat.completion', choices, ...(usage && { usage }) });
   }
-  const { content, calls, finish, logprobs, usage } = answer;
-  return c.json({
-    ...headOf(asked),
-    object: 'chat.completion',
-    choices: [
-      {
-        index: 0,
-        message: { role: 'assistant', content, refusal: null, ...(calls.length > 0 && { tool_calls: calls }) },
-        logprobs,
-        finish_reason: finish,
-      },
-    ],
-    ...(usage && { usage }),
+  const withUsage = Boolean(request.stream_options?.include_usage);
+  const chunk = (choices: object[], counted: Answer['usage'] | null = null) => ({
+    ...{ ...head, object: 'chat.completion.chunk', choices },
+    ...(withUsage && { usage: counted }),
   });
-}
-
-export function openStream(outgoing: ServerResponse, headers: Record<string, string>, asked: Asked) {
-  const chunks = createChunks(asked);
-  let begun = false;
-  return {
-    isBegun: () => begun,
-    part(part: Part): void {
-      const first = begun ? '' : chunks.first();
-      if (!begun) outgoing.writeHead(200, { ...HEADERS, ...headers });
-      begun = true;
-      const text = first + chunks.next(part);
-      if (text !== '' && !outgoing.destroyed) outgoing.write(text);
-    },
-    end(): Response {
-      outgoing.end(chunks.last());
-      return RESPONSE_ALREADY_SENT;
-    },
-    fail(error: GatewayError): void {
-      if (!outgoing.destroyed) outgoing.end(toEvents([errorBody(error)]));
-    },
-  };
-}
-
-/** Formats the events of a stream: the first one, those of a part, and the last ones. */
-function createChunks(asked: Asked) {
-  const withUsage = Boolean(asked.request.stream_options?.include_usage);
-  const head = { ...headOf(asked), object: 'chat.completion.chunk' };
-  const chunk = (delta: object, more: object = {}) => ({
-    ...head,
-    choices: [{ index: 0, delta, logprobs: null, finish_reason: null, ...more }],
-    ...(withUsage && { usage: null }),
-  });
-  let usage: Usage | null = null;
-  return {
-    first: () => toEvents([chunk({ role: 'assistant', content: '', refusal: null })]),
-    next({ content, calls = [], logprobs = null, finish, usage: newest }: Part): string {
-      usage = newest ?? usage;
-      return toEvents([
-        ...(content || logprobs ? [chunk({ content: content ?? '' }, { logprobs })] : []),
-        ...calls.map((call, index) => chunk({ tool_calls: [{ index, ...call }] })),
-        ...(finish ? [chunk({}, { finish_reason: finish })] : []),
-      ]);
-    },
-    last: () => toEvents(withUsage ? [{ ...head, choices: [], usage }] : []) + DONE,
-  };
+  const part = (delta: object, finish_reason: string | null = null) =>
+    chunk([{ index: 0, delta, logprobs: null, finish_reason }]);
+  const events = [
+    part({ role: 'assistant', content: '', refusal: null }),
+    ...(content ? [part({ content })] : []),
+    ...calls.map((call, index) => part({ tool_calls: [{ index, ...call }] })),
+    part({}, finish),
+    ...(withUsage ? [chunk([], usage)] : []),
+  ];
+  const lines = [...events.map((event) => JSON.stringify(event)), '[DONE]'];
+  return c.body(lines.map((line) => `data: ${line}\n\n`).join(''), 200, HEADERS);
 }

@@ -6,11 +6,10 @@ import { z } from 'zod';
 import { keysOf } from '../store/campaign-index';
 import { readJson, type ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
-import type { Campaign } from '../domain/campaign';
 import { OutsideFailure } from '../domain/failures';
 import { kindOf } from '../domain/kinds';
 import { policyNames } from '../domain/policies';
-import { fixedPolicySchema, type Policy, type Sampling, samplingSchema } from '../domain/rollout';
+import { fixedPolicySchema, type Policy, type Sampling } from '../domain/rollout';
 import { LAST_STAGE } from '../domain/work';
 import type { Fingerprint } from '../policy/base-model';
 import type { Report } from '../report/model';
@@ -63,36 +62,15 @@ export async function servedBy(o: {
   };
 }
 
-/** What the record of a finished campaign says that its report does not. */
-export interface Recorded {
-  policyServer?: Campaign['policyServer'];
-  baselines: FittedRouter['options'];
-  sampling?: Sampling;
-}
-
 const recordSchema = z.object({
-  campaign: z.object({
-    name: z.string(),
-    policyServer: z.custom<Campaign['policyServer']>(),
-    evaluation: z.object({ sampling: samplingSchema }).optional(),
-  }),
-  finishedAt: z.number(),
   arms: z.array(z.object({ name: z.string(), best: z.object({ policy: fixedPolicySchema }).optional() })).default([]),
 });
 
-/** Returns what the campaign's last record says. */
-export async function recordedOf(store: ArtifactStore, name: string): Promise<Recorded> {
-  const keys = (await keysOf(store.files, name)).filter((key) => key.startsWith('record/'));
-  const records = await Promise.all(
-    keys.map(async (key) => {
-      const ref = await store.find(key);
-      return ref ? (recordSchema.safeParse(JSON.parse(String(await store.read(ref)))).data ?? []) : [];
-    }),
-  );
-  const own = records.flat().filter(({ campaign }) => campaign.name === name);
-  const last = own.sort((a, b) => a.finishedAt - b.finishedAt).at(-1);
-  if (!last) return { baselines: [] };
-  const baselines = last.arms.flatMap((arm) => (arm.best ? [{ name: arm.name, policy: arm.best.policy }] : []));
-  const { policyServer, evaluation } = last.campaign;
-  return { policyServer, baselines, ...evaluation };
+/** Returns the policies of the baselines, which the campaign's last record has, and not its report. */
+export async function baselinesOf(store: ArtifactStore, name: string): Promise<FittedRouter['options']> {
+  const key = (await keysOf(store.files, name)).findLast((one) => one.startsWith('record/'));
+  const ref = key === undefined ? undefined : await store.find(key);
+  if (!ref) return [];
+  const { arms } = await readJson(store, ref, recordSchema);
+  return arms.flatMap((arm) => (arm.best ? [{ name: arm.name, policy: arm.best.policy }] : []));
 }

@@ -2,15 +2,13 @@
  * Prompts and usable answers. A prompt is a file of messages with places for values; a value is never read as a message or a place. An unusable answer
  * is sent back with its defects: nothing is filled in or guessed for the model. Reading an answer takes time in proportion to its length.
  */
-import { checkFile } from '../domain/allowed';
 import { CHARACTERS_A_TOKEN, tokensOf } from '../domain/endpoints';
-import { OutsideFailure, reasonOf } from '../domain/failures';
+import { OutsideFailure } from '../domain/failures';
 import type { Asking, ChatMessage, LanguageModel, ModelReply } from './model';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from '../store/project-root';
 import { digest } from '../store/hash';
-import { isCode } from '../store/durable-file';
 
 /** The value of a reply, or its defects in words for the model. */
 export type Read<T> = { value: T } | { defects: string[] };
@@ -20,13 +18,10 @@ export async function answerOf<T>(o: {
   messages: readonly ChatMessage[];
   seed: number;
   read: (text: string) => Read<T> | Promise<Read<T>>;
-  /** Limit of requests to correct an unusable answer. */
   repairs: number;
   asking: Asking;
-  /** Hold `repair`; default: the project's. */
-  prompts?: Prompts;
 }): Promise<T> {
-  const { model, messages: question, seed, read, repairs, asking, prompts = openPrompts() } = o;
+  const { model, messages: question, seed, read, repairs, asking } = o;
   const { promptTokens: room = Infinity } = model;
   let messages = [...question];
   for (let repair = 0; ; repair++) {
@@ -42,7 +37,7 @@ export async function answerOf<T>(o: {
       const problem = `no answer that can be used, after ${asked}; ${fix}`;
       throw new OutsideFailure('AnswerInvalid', `${asking.step}: ${problem}:\n${shown}`);
     }
-    const request = prompts.render('repair', { defects });
+    const request = renderPrompt('repair', { defects });
     const quoting = (before: readonly ChatMessage[], content: string): ChatMessage[] => [
       ...before,
       { role: 'assistant', content },
@@ -89,23 +84,29 @@ function defectOf({ text, finish }: ModelReply): string | undefined {
 
 /** Ends the reasoning that a server left in the reply. */
 const THOUGHT = '</think>';
-/** Limit of characters read after brackets that open nothing, as in prose. */
-const FOLLOWED = 20_000_000;
-/** Limit of brackets that are followed. */
-const OPENED = 100_000;
-
-/** Matches from a line that begins with a bracket. It looks within the line only, which keeps blank lines linear. */
-const BEGUN = /^[^\S\r\n\u2028\u2029]*[[{][\s\S]*/m;
-
-/** Returns the reply's JSON object or array: in a fence or else bare, the longest of several. */
+/** Returns the reply's JSON object or array: in a fence, the longest of several, or else bare. */
 export function jsonIn(text: string): { value: unknown } | { defect: string } {
   const reply = withoutThought(text);
   const fenced = blocksIn(reply).flatMap(({ language, body }) => (language === 'json' ? [body] : []));
-  const found = longestIn(fenced) ?? longestIn([reply]);
-  if (found) return { value: found.value };
-  const begun = fenced.find((body) => /^\s*[[{]/.test(body)) ?? BEGUN.exec(reply)?.[0];
-  if (begun === undefined) return { defect: 'there is no JSON in it; give the answer as one JSON value' };
-  return { defect: `its JSON can't be parsed: ${problemOf(begun)}; give the whole answer as one valid JSON value` };
+  const found = (fenced.length > 0 ? fenced : [reply]).flatMap(bracketed).sort((a, b) => b.length - a.length);
+  let problem = '';
+  for (const json of found) {
+    try {
+      return { value: JSON.parse(json) as unknown };
+    } catch (error) {
+      problem ||= (error as Error).message;
+    }
+  }
+  if (found.length === 0) return { defect: 'there is no JSON in it; give the answer as one JSON value' };
+  return { defect: `its JSON can't be parsed: ${problem}; give the whole answer as one valid JSON value` };
+}
+
+/** Returns the text from the first line that begins with a bracket, else from the first bracket, to the last closing one. */
+function bracketed(text: string): string[] {
+  const start = [/^[^\S\n]*[[{]/m, /[[{]/].map((opening) => text.search(opening)).find((at) => at >= 0);
+  if (start === undefined) return [];
+  const end = Math.max(text.lastIndexOf(']'), text.lastIndexOf('}')) + 1;
+  return [text.slice(start, end > start ? end : undefined)];
 }
 
 /** Returns the last fenced block of one of the languages. The end of the reply closes an open fence. */
@@ -118,7 +119,6 @@ const withoutThought = (text: string): string => {
 };
 
 interface Block {
-  /** Lower case; empty without a language. */
   language: string;
   body: string;
 }
@@ -141,135 +141,36 @@ function blocksIn(text: string): Block[] {
   return blocks;
 }
 
-interface Found {
-  value: unknown;
-  length: number;
-}
-
-/** Returns the longest of the outermost objects and arrays of the texts; the first of equally long ones. */
-function longestIn(texts: readonly string[]): Found | undefined {
-  let best: Found | undefined;
-  for (const text of texts) {
-    let [opened, followed] = [0, 0];
-    const opening = /[[{]/g;
-    for (let match = opening.exec(text); match; match = opening.exec(text)) {
-      if (++opened > OPENED || followed > FOLLOWED) break;
-      const end = endOf(text, match.index);
-      followed += (end ?? text.length) - match.index;
-      if (end === undefined) continue;
-      try {
-        const value: unknown = JSON.parse(text.slice(match.index, end));
-        if (end - match.index > (best?.length ?? 0)) best = { value, length: end - match.index };
-        opening.lastIndex = end;
-      } catch {
-        // An inner value may be valid.
-      }
-    }
-  }
-  return best;
-}
-
-/** Returns the end of the value that opens at `start`, or undefined if it is not closed. */
-function endOf(text: string, start: number): number | undefined {
-  let depth = 0;
-  let quoted = false;
-  for (let at = start; at < text.length; at++) {
-    const character = text[at];
-    if (quoted && character === '\\') at += 1;
-    else if (character === '"') quoted = !quoted;
-    else if (quoted) continue;
-    else if (character === '[' || character === '{') depth += 1;
-    else if (character === ']' || character === '}') depth -= 1;
-    if (depth === 0) return at + 1;
-  }
-  return undefined;
-}
-
-function problemOf(text: string): string {
-  const start = text.search(/[[{]/);
-  const end = endOf(text, start);
-  if (end === undefined) return 'it breaks off before it is closed, or a quote or bracket in it is not closed';
-  try {
-    JSON.parse(text.slice(start, end));
-    return 'something follows it';
-  } catch (error) {
-    return (error as Error).message;
-  }
-}
-
-export interface Prompts {
-  /** Returns the digest of the prompts' texts, for keys. */
-  digest(names: readonly string[]): string;
-  /** Returns the messages with the values in their places. Throws BadInput if a place or a value is left over. */
-  render(name: string, values: Readonly<Record<string, string>>): ChatMessage[];
-}
-
 const PROMPTS = join(projectRoot, 'prompts');
-
-/** A prompt in `folder` replaces the project's of that name. Each file is read once. */
-export function openPrompts({ folder }: { folder?: string | undefined } = {}): Prompts {
-  if (folder !== undefined) checkFile('prompts', folder);
-  const files = new Map<string, PromptFile>();
-  const fileOf = (name: string): PromptFile => {
-    const known =
-      files.get(name) ?? readPrompt({ name, folders: [...(folder === undefined ? [] : [folder]), PROMPTS] });
-    files.set(name, known);
-    return known;
-  };
-  return {
-    digest: (names) => digest(Object.fromEntries(names.map((name) => [name, fileOf(name).messages]))),
-    render(name, values) {
-      const { path, messages } = fileOf(name);
-      const missing = Object.keys(values).find((value) => !messages.some(({ content }) => places(content).has(value)));
-      if (missing !== undefined)
-        throw badPrompt(`${path}: {{${missing}}} is missing; put it where its value is to stand`);
-      return messages.map(({ role, content }) => ({
-        role,
-        content: content.replace(PLACE, (_, place: string) => {
-          const value = Object.hasOwn(values, place) ? values[place] : undefined;
-          if (value !== undefined) return value;
-          const known = Object.keys(values).map((one) => `{{${one}}}`);
-          throw badPrompt(
-            `${path}: {{${place}}} is not known; the places of this prompt are ${known.join(', ') || 'none'}`,
-          );
-        }),
-      }));
-    },
-  };
-}
-
-interface PromptFile {
-  path: string;
-  messages: ChatMessage[];
-}
-
 const PLACE = /\{\{([A-Za-z]\w*)\}\}/g;
-const places = (content: string): Set<string | undefined> =>
-  new Set([...content.matchAll(PLACE)].map(([, place]) => place));
+/** Each file is read once, so that what is rendered is what the digest was made of. */
+const files = new Map<string, ChatMessage[]>();
 
-const badPrompt = (message: string) => new OutsideFailure('BadInput', message);
-
-function readPrompt({ name, folders }: { name: string; folders: string[] }): PromptFile {
-  for (const path of folders.map((folder) => join(folder, `${name}.md`))) {
-    try {
-      return { path, messages: messagesOf(path, readFileSync(path, 'utf8')) };
-    } catch (error) {
-      if (!isCode(error, 'ENOENT'))
-        throw error instanceof OutsideFailure ? error : badPrompt(`${path} can't be read: ${reasonOf(error)}`);
-    }
-  }
-  throw badPrompt(`there is no prompt ${name}.md in ${folders.join(' or ')}`);
+/** Reads a prompt. A line `--- system`, `--- user` or `--- assistant` begins each message. */
+function readPrompt(name: string): ChatMessage[] {
+  const known = files.get(name);
+  if (known) return known;
+  const text = readFileSync(join(PROMPTS, `${name}.md`), 'utf8');
+  const [, ...parts] = text.split(/^--- (system|user|assistant)[ \t]*\r?$/m);
+  const messages = Array.from({ length: parts.length / 2 }, (_, n) => ({
+    role: parts[2 * n] as ChatMessage['role'],
+    content: parts[2 * n + 1]!.trim(),
+  }));
+  files.set(name, messages);
+  return messages;
 }
 
-/** A line `--- system`, `--- user` or `--- assistant` begins each message. */
-function messagesOf(path: string, text: string): ChatMessage[] {
-  const [before = '', ...parts] = text.split(/^--- (system|user|assistant)[ \t]*\r?$/m);
-  if (before.trim() !== '' || parts.length === 0)
-    throw badPrompt(`${path} begins with no message; let its first line be "--- system" or "--- user"`);
-  return Array.from({ length: parts.length / 2 }, (_, n) => {
-    const role = parts[2 * n] as ChatMessage['role'];
-    const content = (parts[2 * n + 1] ?? '').trim();
-    if (content === '') throw badPrompt(`${path}: message ${n + 1} ("--- ${role}") is empty; write it or take it out`);
-    return { role, content };
-  });
-}
+/** Returns the digest of the prompts' texts, for keys. */
+export const promptDigest = (names: readonly string[]): string =>
+  digest(Object.fromEntries(names.map((name) => [name, readPrompt(name)])));
+
+/** Returns a prompt's messages with the values in their places. */
+export const renderPrompt = (name: string, values: Readonly<Record<string, string>>): ChatMessage[] =>
+  readPrompt(name).map(({ role, content }) => ({
+    role,
+    content: content.replace(PLACE, (_, place: string) => {
+      const value = values[place];
+      if (value === undefined) throw new Error(`prompts/${name}.md: {{${place}}} has no value`);
+      return value;
+    }),
+  }));

@@ -4,8 +4,7 @@
  */
 import OpenAI, { APIConnectionError, APIConnectionTimeoutError, APIError } from 'openai';
 import type { ChatCompletion, ChatCompletionChunk, ChatCompletionCreateParams } from 'openai/resources';
-import { TransformStream } from 'node:stream/web';
-import { Agent, fetch, Response } from 'undici';
+import { Agent, fetch, type Response } from 'undici';
 import { z } from 'zod';
 import { checkVariable } from '../domain/allowed';
 import { modelUsageSchema, type ModelUsage, tokensOf } from '../domain/endpoints';
@@ -15,29 +14,29 @@ import { callSchema } from '../policy/wire';
 
 /** A model that the campaign asks: its field of the campaign file, and the failure for each way in which a request may end. */
 export interface Caller {
-  /** Such as `analyst`. */
   field: string;
-  spec: { model: string; url: string; apiKeyEnv?: string | undefined; timeoutSeconds: number; maxTokens: number };
+  spec: {
+    model: string;
+    url: string;
+    apiKeyEnv?: string | undefined;
+    timeoutSeconds: number;
+    /** Further fields of the request, where the file may set them. */
+    parameters?: object;
+  };
   failures: {
     /** No connection, no capacity, or an error of the server's own: the request is free. */
     unavailable: FailureType;
-    /** Missed deadline. */
     late: FailureType;
-    /** The connection broke during the answer. */
     lost: FailureType;
-    /** The answer is no chat completion. */
     unusable: FailureType;
     rejected: FailureType;
   };
-  /** Returns the fix for a request that is rejected for its content. */
-  remedy?: (status: number, message: string) => string;
   /** Limit of a whole answer; `timeoutSeconds` limits each wait for data. */
   totalSeconds: number;
 }
 
 export interface Answer {
   text: string;
-  /** Present where the model refused. */
   refusal: string;
   calls: z.infer<typeof callSchema>[];
   /** `stop`, `length`, `content_filter`, `tool_calls` or another word of the endpoint. */
@@ -48,8 +47,6 @@ export interface Answer {
 
 interface AskOptions {
   signal?: AbortSignal | undefined;
-  /** Called with each piece of the answer. */
-  onText?: (piece: string) => void;
   /** Called with the estimated usage of a request that is billed and brought no answer. */
   onLost?: ((usage: ModelUsage) => Promise<void> | void) | undefined;
 }
@@ -62,12 +59,7 @@ export type ModelClient = ReturnType<typeof openModelClient>;
 export function openModelClient(caller: Caller) {
   const { field, spec, failures, totalSeconds } = caller;
   const key = keyOf(`${field}.apiKeyEnv`, spec);
-  const client = openClient({
-    url: spec.url,
-    key,
-    silenceMs: spec.timeoutSeconds * 1000,
-    totalMs: totalSeconds * 1000,
-  });
+  const client = openClient(spec, key, totalSeconds);
 
   const fail = (type: FailureType, problem: string, retryAfterMs?: number): OutsideFailure =>
     new OutsideFailure(type, `${field} (${spec.model} at ${spec.url}): ${problem}`, undefined, retryAfterMs);
@@ -89,7 +81,7 @@ export function openModelClient(caller: Caller) {
     if (!(error instanceof APIError) || status === undefined) return fail(failures.lost, shown(rootReason(error)));
     const problem = shown(error.message);
     if (isRetryable(status, error)) return fail(failures.unavailable, problem, retryAfterMs(error.headers));
-    const fix = fixFor(caller, status, problem);
+    const fix = fixFor(caller, status);
     return fail(failures.rejected, fix === undefined ? problem : `${problem}; ${fix}`);
   }
 
@@ -109,17 +101,14 @@ export function openModelClient(caller: Caller) {
     },
 
     /** Sends one request. Throws an OutsideFailure, or the reason of the abort. */
-    async ask(body: object, { signal, onText, onLost }: AskOptions = {}): Promise<Answer> {
+    async ask(body: object, { signal, onLost }: AskOptions = {}): Promise<Answer> {
       signal?.throwIfAborted();
       const overdue = AbortSignal.timeout(totalSeconds * 1000);
       const ends = AbortSignal.any([overdue, ...(signal ? [signal] : [])]);
       const answer: PartialAnswer = { text: '', refusal: '', thought: '', calls: [] };
       try {
         const parts = await client.chat.completions.create(body as ChatCompletionCreateParams, { signal: ends });
-        for await (const part of partsOf(parts)) {
-          const piece = add(answer, part);
-          onText?.(piece);
-        }
+        for await (const part of partsOf(parts)) add(answer, part);
         // The client ends an aborted stream without an error.
         ends.throwIfAborted();
         if (answer.finish === undefined)
@@ -154,24 +143,22 @@ function agentFor(silenceMs: number): Agent {
   return known;
 }
 
-function openClient(o: { url: string; key: string | undefined; silenceMs: number; totalMs: number }): OpenAI {
-  const { key, silenceMs, totalMs } = o;
-  const { origin, pathname } = new URL(o.url);
+function openClient(spec: Caller['spec'], key: string | undefined, totalSeconds: number): OpenAI {
+  const { origin, pathname } = new URL(spec.url);
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${key ?? 'none'}` };
-  const dispatcher = agentFor(silenceMs);
+  const dispatcher = agentFor(spec.timeoutSeconds * 1000);
   async function send(input: string, init: object): Promise<Response> {
     // These headers replace the client's, which name the machine and take more values from OPENAI_* variables.
-    const answer = await fetch(input, { ...init, headers, dispatcher, redirect: 'manual' }).catch((error: unknown) => {
+    return fetch(input, { ...init, headers, dispatcher, redirect: 'manual' }).catch((error: unknown) => {
       // The client takes the words of this error for an overdue answer.
       throw codeOf(error) === 'UND_ERR_CONNECT_TIMEOUT' ? new Error('no connection in time') : error;
     });
-    return answer.body ? new Response(answer.body.pipeThrough(limitLines()), answer) : answer;
   }
   return new OpenAI({
     baseURL: origin + pathname.replace(/\/+$/, ''),
     apiKey: 'set by send()',
     maxRetries: 0,
-    timeout: totalMs,
+    timeout: totalSeconds * 1000,
     logLevel: 'off',
     fetch: send as unknown as typeof globalThis.fetch,
   });
@@ -210,26 +197,10 @@ const usageSchema = z
   }))
   .pipe(modelUsageSchema);
 
-/** An answer with status 200 that is no chat completion. */
 class NoCompletion extends Error {}
 
 /** No answer has so many characters. Reading a longer one would stop the other work of the process. */
 const LONGEST = 4_000_000;
-const tooLong = () => new NoCompletion(`the answer is longer than ${LONGEST / 1e6} MB`);
-const LINE_BREAK = 10;
-
-/** Ends an answer with a line that is too long: the client looks for the end of a line from its beginning, with each piece that arrives. */
-function limitLines(): TransformStream<Uint8Array, Uint8Array> {
-  let length = 0;
-  return new TransformStream({
-    transform(piece, controller) {
-      const end = piece.lastIndexOf(LINE_BREAK);
-      length = end < 0 ? length + piece.length : piece.length - end - 1;
-      if (length > LONGEST) throw tooLong();
-      controller.enqueue(piece);
-    },
-  });
-}
 
 async function* partsOf(answer: AsyncIterable<ChatCompletionChunk> | ChatCompletion): AsyncGenerator<unknown> {
   if (typeof answer === 'object' && Symbol.asyncIterator in answer) yield* answer;
@@ -244,8 +215,7 @@ interface PartialAnswer extends Pick<Answer, 'text' | 'refusal' | 'calls'> {
   usage?: ModelUsage | undefined;
 }
 
-/** Returns the new text. */
-function add(answer: PartialAnswer, value: unknown): string {
+function add(answer: PartialAnswer, value: unknown): void {
   answer.isBegun = true;
   const part = partSchema.safeParse(value);
   if (!part.success) {
@@ -255,19 +225,17 @@ function add(answer: PartialAnswer, value: unknown): string {
   const { choices, usage } = part.data;
   const [{ delta, message, finish_reason: finish } = {} as Partial<(typeof choices)[0]>] = choices;
   const { content, refusal, reasoning_content, reasoning } = message ?? delta ?? {};
-  const thought = reasoning_content ?? reasoning ?? '';
   answer.text += content ?? '';
   answer.refusal += refusal ?? '';
-  answer.thought += thought;
+  answer.thought += reasoning_content ?? reasoning ?? '';
   answer.calls.push(...(message?.tool_calls ?? []));
-  if (answer.text.length + answer.thought.length > LONGEST) throw tooLong();
+  if (answer.text.length + answer.thought.length > LONGEST)
+    throw new NoCompletion(`the answer is longer than ${LONGEST / 1e6} MB`);
   const ended = finish ?? (message && 'stop');
   if (ended) answer.finish = ended;
   answer.usage = usageSchema.safeParse(usage).data ?? answer.usage;
-  return thought + (content ?? '');
 }
 
-/** Estimates by characters. */
 function usageOf(body: object, { text, refusal, thought, calls }: PartialAnswer): ModelUsage {
   const { messages, tools } = body as { messages: { content?: string }[]; tools?: object[] };
   const offered = tools ? JSON.stringify(tools).length : 0;
@@ -304,31 +272,30 @@ function statusOf(error: unknown): number | undefined {
 /** Timeouts and conflicts of the endpoint's own, and rate limits. */
 const TEMPORARY = new Set([408, 409, 425, 429]);
 
-function isRetryable(status: number, { headers, code, type }: APIError): boolean {
-  const hint = headers?.get('x-should-retry');
-  if (hint === 'true' || hint === 'false') return hint === 'true';
+function isRetryable(status: number, { code, type }: APIError): boolean {
   const isQuota = code === 'insufficient_quota' || type === 'insufficient_quota';
   return !isQuota && (TEMPORARY.has(status) || status >= 500);
 }
 
-/** Reads milliseconds, seconds or a date. */
 function retryAfterMs(headers: Headers | undefined): number | undefined {
-  const [milliseconds, seconds] = [headers?.get('retry-after-ms'), headers?.get('retry-after')];
-  const candidates = [
-    ...(milliseconds ? [Number(milliseconds)] : []),
-    ...(seconds ? [Number(seconds) * 1000, Date.parse(seconds) - Date.now()] : []),
-  ];
-  const known = candidates.find(Number.isFinite);
-  return known === undefined ? undefined : Math.max(0, Math.round(known));
+  const after = headers?.get('retry-after') ?? '';
+  const milliseconds =
+    after.trim() === '' || isNaN(Number(after)) ? Date.parse(after) - Date.now() : Number(after) * 1000;
+  return Number.isFinite(milliseconds) ? Math.max(0, Math.round(milliseconds)) : undefined;
 }
 
-function fixFor({ field, spec, remedy }: Caller, status: number, message: string): string | undefined {
+function fixFor({ field, spec }: Caller, status: number): string | undefined {
   if (status === 404 || status < 400) return `correct ${field}.model or ${field}.url`;
   if (status === 402 || status === 429) return 'add credit to its account';
-  if (status !== 401 && status !== 403) return remedy?.(status, message);
-  return spec.apiKeyEnv === undefined
-    ? `name the variable that holds its key in ${field}.apiKeyEnv`
-    : `put a key that is valid there into ${spec.apiKeyEnv}`;
+  if (status === 401 || status === 403)
+    return spec.apiKeyEnv === undefined
+      ? `name the variable that holds its key in ${field}.apiKeyEnv`
+      : `put a key that is valid there into ${spec.apiKeyEnv}`;
+  return (
+    spec.parameters &&
+    `correct ${field}.model; lower ${field}.contextTokens if the request is too long; or set ${field}.parameters, where null ` +
+      'leaves a field out: {max_tokens: null, max_completion_tokens: N}'
+  );
 }
 
 /** Returns the endpoint's key from the environment variable that `field` names. Throws BadInput if there is none that can be sent, NotAllowed if this worker may not read it. */

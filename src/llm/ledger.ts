@@ -18,10 +18,7 @@ export interface LedgerOptions {
   store: ArtifactStore;
   campaign: string;
   budget: Budget;
-  /** The role that the payments are counted for. */
   role: PayingRole;
-  /** Called for each piece of a reply. */
-  onText?: (piece: string) => void;
   /** Called for each payment; with 0 where it has no price. */
   onPaid?: (dollars: number) => void;
 }
@@ -36,7 +33,7 @@ const heldReplies = new WeakMap<ArtifactStore, Map<string, HeldReply>>();
 
 const replyKey = (key: string): string => `reply/${key}`;
 
-export function openLedger({ store, campaign, budget, role, onText, onPaid }: LedgerOptions): Ledger {
+export function openLedger({ store, campaign, budget, role, onPaid }: LedgerOptions): Ledger {
   const held = heldReplies.get(store) ?? new Map<string, HeldReply>();
   heldReplies.set(store, held);
   const spending = spendingOf(store, campaign);
@@ -54,8 +51,6 @@ export function openLedger({ store, campaign, budget, role, onText, onPaid }: Le
   }
 
   return {
-    ...(onText && { onText }),
-
     async find(key) {
       const unwritten = held.get(key);
       if (unwritten) await write(key, unwritten);

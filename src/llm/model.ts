@@ -6,7 +6,7 @@ import { digest } from '../store/hash';
 import { createLimit, createTurns } from '../domain/concurrency';
 import type { LanguageModelSpec, ModelUsage, Price } from '../domain/endpoints';
 import { isFailure, OutsideFailure } from '../domain/failures';
-import { type Caller, type ModelClient, openModelClient } from './client';
+import { type ModelClient, openModelClient } from './client';
 
 export interface ChatMessage {
   role: 'system' | 'user' | 'assistant';
@@ -39,13 +39,10 @@ export interface Ledger {
   ): Promise<void>;
   /** Counts payments without a stored reply: a request that brought none, or the requests of one rollout. Never fails. */
   count(paid: Paid): Promise<void>;
-  /** Called for each piece of a reply. */
-  onText?(piece: string): void;
 }
 
 export interface Paid {
   usage: ModelUsage;
-  /** Default: 1. */
   requests?: number;
   step: string;
   price?: Price | undefined;
@@ -61,7 +58,6 @@ interface PermitRequest {
 
 export interface Asking {
   ledger: Ledger;
-  /** Names a row of the report's costs. */
   step: string;
   signal: AbortSignal;
 }
@@ -75,7 +71,6 @@ export interface LanguageModel {
   ask(question: Question, asking: Asking): Promise<ModelReply>;
 }
 
-/** Orders equal questions of this process. */
 const inTurn = createTurns();
 
 const limits = new Map<string, ReturnType<typeof createLimit>>();
@@ -102,7 +97,6 @@ export function openLanguageModel(field: string, spec: LanguageModelSpec): Langu
     client ??= connect(field, spec);
     const { text, refusal, finish, usage } = await client.ask(bodyOf(spec, question), {
       signal,
-      ...(ledger.onText && { onText: ledger.onText }),
       onLost: (lost) => ledger.count({ usage: lost, step, price }),
     });
     return refusal !== '' && text === '' ? { text: refusal, finish: 'content_filter', usage } : { text, finish, usage };
@@ -142,31 +136,12 @@ const failures = { unavailable: 'LanguageModelUnavailable', rejected: 'LanguageM
 
 /** A missing key fails the campaign as a rejected one does, since it affects every request. */
 function connect(field: string, spec: LanguageModelSpec): ModelClient {
-  const caller: Caller = {
-    ...{ field, spec, failures, totalSeconds: WAITS * spec.timeoutSeconds },
-    remedy: (status, message) => remedyOf({ field, spec, status, message }),
-  };
   try {
-    return openModelClient(caller);
+    return openModelClient({ field, spec, failures, totalSeconds: WAITS * spec.timeoutSeconds });
   } catch (error) {
     if (!isFailure(error, 'BadInput')) throw error;
     throw new OutsideFailure('LanguageModelRejected', error.message);
   }
-}
-
-/** Replacements of fields that some models reject. */
-const REPLACED: Record<string, string> = { max_tokens: ', max_completion_tokens: N' };
-const TOO_LONG = /context.{0,20}(length|window|size)|(prompt|input|request).{0,20}too (long|large)/i;
-
-function remedyOf(o: { field: string; spec: LanguageModelSpec; status: number; message: string }): string {
-  const { field, spec, status, message } = o;
-  if (status === 413 || TOO_LONG.test(message))
-    return `lower ${field}.contextTokens (${spec.contextTokens}), of which ${field}.maxTokens (${spec.maxTokens}) are the reply's`;
-  const optional = ['max_tokens', 'temperature', 'seed', 'stream_options', 'stream', ...Object.keys(spec.parameters)];
-  const refused = optional.find((name) => new RegExp(`\\b${name}\\b`).test(message));
-  return refused === undefined
-    ? `correct ${field}.model or ${field}.parameters`
-    : `if it does not take ${refused}, set ${field}.parameters: {${refused}: null${REPLACED[refused] ?? ''}}`;
 }
 
 function bodyOf(spec: LanguageModelSpec, { messages, seed }: Question): object {

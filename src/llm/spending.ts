@@ -31,11 +31,8 @@ const add = (amounts: readonly Amount[]): Amount => ({
 const recordSchema = z.object({
   /** The process that wrote it: no two of them write the same text. */
   by: z.string(),
-  /** Settled payments by role and step. */
   spent: z.array(spentSchema),
-  /** Number of settled payments by role. */
   payments: z.record(z.string(), z.number()),
-  /** Slices by process. */
   reserved: z.record(z.string(), amountSchema),
 });
 type BudgetRecord = z.infer<typeof recordSchema>;
@@ -54,11 +51,9 @@ class Spending {
   private number = 0;
   private text: string | undefined;
   private record = EMPTY;
-  /** False where other processes may have written since. */
   private isCurrent = false;
   /** A record whose writing failed. It may be there all the same, so it is written again as it is. */
   private attempt: Attempt | undefined;
-  /** Payments that no record has yet. */
   private payments: Payment[] = [];
   private settledMs = -Infinity;
   private underWay = new Map<AbortSignal, PayingRole[]>();
@@ -74,7 +69,8 @@ class Spending {
     const { budget, role, ended } = o;
     return this.inTurn(async () => {
       const roles = this.underWay.get(ended) ?? [];
-      if (units.some((unit) => budget[unit] !== undefined)) await this.cover(budget, [...this.requests(), role]);
+      if (units.some((unit) => budget[unit] !== undefined))
+        await this.cover(budget, [...[...this.underWay.values()].flat(), role]);
       if (ended.aborted) return;
       roles.push(role);
       if (roles.length > 1) return;
@@ -93,7 +89,7 @@ class Spending {
   settle(): Promise<void> {
     return this.inTurn(async () => {
       const isIdle = this.underWay.size === 0;
-      if (this.payments.length > 0 || this.attempt || (isIdle && this.hasSlice()))
+      if (this.payments.length > 0 || this.attempt || (isIdle && this.id in this.record.reserved))
         await this.write(() => (isIdle ? NONE : this.rest()));
       if (isIdle) this.isCurrent = false;
     });
@@ -110,19 +106,10 @@ class Spending {
     });
   }
 
-  private requests(): PayingRole[] {
-    return [...this.underWay.values()].flat();
-  }
-
-  private hasSlice(): boolean {
-    return this.id in this.record.reserved;
-  }
-
   private slicesOfOthers(): Record<string, Amount> {
     return Object.fromEntries(Object.entries(this.record.reserved).filter(([id]) => id !== this.id));
   }
 
-  /** Returns the rest of the slice. */
   private rest(): Amount {
     const slice = this.record.reserved[this.id] ?? NONE;
     const used = total(this.payments);

@@ -6,14 +6,7 @@ import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import { askPython, type Program } from './python';
 
-const loraModulesSchema = z.object({
-  modules: z.array(
-    // `experts` is the number of experts that one parameter of a layer holds.
-    z.object({ name: z.string(), experts: z.number().default(1) }),
-  ),
-  unknown: z.array(z.string()),
-  choices: z.array(z.string()),
-});
+const loraModulesSchema = z.object({ unknown: z.array(z.string()), choices: z.array(z.string()) });
 
 interface Question {
   python: string;
@@ -52,7 +45,6 @@ export const modelOf = (base: string): string => base.replace(/, \d+ tokens$/, '
 /** Returns the hash in a model's id, which is the same for two folders of one model. */
 export const hashOf = (model: string): string => /@([0-9a-f]+)$/.exec(model)?.[1] ?? model;
 
-/** Returns the worker pool of a campaign that names none. */
 export const poolOf = (of: { store: string; base: string }): string => digest(of).slice(0, 12);
 
 /** Token ids, and the model's log-prob of each but the first, in nats. */

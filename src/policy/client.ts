@@ -16,23 +16,20 @@ export type PolicyClient = ReturnType<typeof createPolicyClient>;
 
 interface CompletionRequest extends Pick<TurnRequest, 'policy' | 'signal'> {
   body: object;
-  /** Called with each event of a streamed answer, which has no other result. */
-  onEvent?: ((event: unknown) => void) | undefined;
 }
 
 interface PolicyClientOptions extends PolicyServerOptions, Omit<ProbedServer, 'url' | 'server'> {
   merge: Merge;
-  maxLoadedAdapters?: number;
 }
 
 /** Returns a client that checks, before and after each answer, that the server serves the policy's base. */
 export function createPolicyClient(o: PolicyClientOptions) {
-  const { store, merge, maxLoadedAdapters: capacity, url, baseId, fingerprint } = o;
+  const { store, merge, url, baseId, fingerprint } = o;
   if (url.includes(',')) throw new Error(`POLICY_SERVER_URL has a comma; it must be ${ONE_SERVER}`);
   const server = openPolicyServer(o);
   const turn = createTurns(server);
   const probe = createProbe({ url, server, store, baseId, fingerprint });
-  const adapters = createAdapters({ server, store, merge, ...(capacity && { capacity }) });
+  const adapters = createAdapters({ server, store, merge });
 
   async function answered<Answer>(policy: FixedPolicy, work: (model: string) => Promise<Answer>): Promise<Answer> {
     await probe(policy.base);
@@ -52,10 +49,8 @@ export function createPolicyClient(o: PolicyClientOptions) {
     sample: ({ policy, signal, ...asked }: TurnRequest): Promise<Turn> =>
       answered(policy, (model) => turn({ model, ...asked }, signal)),
     /** Returns the server's answer to a chat completion, for which it sets `model`. Throws an OutsideFailure. */
-    complete: ({ policy, body, signal, onEvent }: CompletionRequest): Promise<unknown> =>
-      answered(policy, (model) =>
-        onEvent ? server.stream({ ...body, model }, { signal, onEvent }) : server.complete({ ...body, model }, signal),
-      ),
+    complete: ({ policy, body, signal }: CompletionRequest): Promise<unknown> =>
+      answered(policy, (model) => server.complete({ ...body, model }, signal)),
     /** Returns the likeliest first tokens of the policy's next message, at most 20 in descending order. Throws an OutsideFailure. */
     likeliest: (o: { policy: FixedPolicy; messages: Message[]; signal: AbortSignal }): Promise<LikelyToken[]> =>
       answered(o.policy, async (model) =>

@@ -20,7 +20,6 @@ export const partsOf = (adapters: readonly Part[]): Part[] =>
     .filter(({ weight }) => weight !== 0)
     .sort((a, b) => (a.ref.sha256 < b.ref.sha256 ? -1 : a.ref.sha256 > b.ref.sha256 ? 1 : a.weight - b.weight));
 
-/** Returns the content that keys of parts are derived from. */
 export const contentOf = (parts: readonly Part[]): [sha256: string, weight: number][] =>
   parts.map(({ ref, weight }) => [ref.sha256, weight]);
 

@@ -23,7 +23,6 @@ export interface ProbedServer {
   store: ArtifactStore;
   /** The base model that the operator states (CAMPAIGN_BASE_ID), for a server that states none. */
   baseId?: string | undefined;
-  /** Used where the store has no fingerprint of the base model. */
   fingerprint?: Fingerprint | undefined;
 }
 

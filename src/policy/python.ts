@@ -14,16 +14,15 @@ import { OutsideFailure, reasonOf } from '../domain/failures';
 import { jsonText } from '../domain/messages';
 import { isSecret, keyPipe } from '../domain/secrets';
 
-/** Returns the environment of the project's own programs on a model. It has all variables but secrets, because many set up devices and libraries. */
+/**
+ * Returns the environment of the project's own programs on a model. It has all variables but secrets, because many set up devices and libraries; the
+ * project's own Python gets no variable that is meant for another, such as PYTHONPATH or PYTHONHOME.
+ */
 export function programEnvironment(): NodeJS.ProcessEnv {
   const keys = keyVariables();
-  return Object.fromEntries(Object.entries(pythonEnvironment()).filter(([name]) => !isSecret(name) && !keys.has(name)));
-}
-
-/** This process's environment. The project's own Python gets no variable that is meant for another, such as PYTHONPATH or PYTHONHOME. */
-function pythonEnvironment(): NodeJS.ProcessEnv {
   const isOwn = (process.env['CAMPAIGN_PYTHON'] ?? projectRoot).startsWith(projectRoot);
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isOwn || !name.startsWith('PYTHON')));
+  const isLeftOut = (name: string) => isSecret(name) || keys.has(name) || (isOwn && name.startsWith('PYTHON'));
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isLeftOut(name)));
 }
 
 /** The exit code of trainer/command.py. Python itself ends with 1 after an uncaught error: no memory, a full disk. */
@@ -66,7 +65,10 @@ export async function runPython(program: Program): Promise<void> {
     throw new OutsideFailure('PythonFailed', cause, error);
   });
   if (code === 0) return;
-  const how = killedBy ? `was killed by ${killedBy}` : `ended with code ${code}`;
+  // The kernel kills so when memory runs out, and nothing else says it.
+  const reason =
+    killedBy === 'SIGKILL' ? ' (memory ran out? take a smaller base model, or give the machine more memory)' : '';
+  const how = killedBy ? `was killed by ${killedBy}${reason}` : `ended with code ${code}`;
   // The program's own message says what to change in the input.
   if (code === REFUSED) throw new OutsideFailure('BadInput', `trainer ${said}`);
   const type = NO_ROOM.test(said) ? 'DiskFull' : 'PythonFailed';

@@ -55,7 +55,6 @@ export function openPolicyServer(options: PolicyServerOptions) {
     };
   const post = (path: string, body: object, timeoutMs: number, signal?: AbortSignal): Promise<unknown> =>
     endpoint.json({ path, body, timeoutMs, signal }).catch(failing(path));
-  /** Sends a request whose answer is not used. */
   const manage = async (path: string, body: object): Promise<void> =>
     void (await endpoint.text({ path, body, timeoutMs: ADMIN_TIMEOUT_MS }).catch(failing(path)));
   const get = (path: string, timeoutMs: number): Promise<string> =>
@@ -67,29 +66,8 @@ export function openPolicyServer(options: PolicyServerOptions) {
       () => false,
     );
 
-  const complete = (body: object, signal?: AbortSignal) => post(CHAT, body, requestTimeoutMs, signal);
-  let streams = true;
-
   return {
-    complete,
-    /** Calls `onEvent` with each event of a streamed completion. Returns the whole answer of a server that does not stream. Unchecked. */
-    async stream(
-      body: object,
-      o: { signal?: AbortSignal | undefined; onEvent: (event: unknown) => void },
-    ): Promise<unknown> {
-      const { signal, onEvent } = o;
-      const streamed = { ...body, stream: true, stream_options: { include_usage: true } };
-      try {
-        if (streams)
-          return await endpoint.stream({ path: CHAT, body: streamed, timeoutMs: requestTimeoutMs, signal }, onEvent);
-      } catch (error) {
-        if (!(error instanceof ApiError)) throw error;
-        // The embedded server refuses it before anything else.
-        streams = !(error.status === 400 && refusedField(error.body) === 'stream');
-        if (streams) failing(CHAT)(error);
-      }
-      return complete(body, signal);
-    },
+    complete: (body: object, signal?: AbortSignal) => post(CHAT, body, requestTimeoutMs, signal),
     /** Returns the body that samples the answer to a chat request, unchecked; undefined if the server has no such route. */
     render: (body: object, signal?: AbortSignal): Promise<unknown> =>
       post(`${CHAT}/render`, body, requestTimeoutMs, signal).catch((error: unknown) => {
@@ -104,23 +82,19 @@ export function openPolicyServer(options: PolicyServerOptions) {
     /** Returns the answer with the log-probs of given ids, unchecked. */
     score: (body: object) => post('/v1/completions', body, ADMIN_TIMEOUT_MS),
 
-    /** Returns the base model's name, its root and context length if the server states them, and the loaded adapters with their folders. */
+    /** Returns the base model's name, its root and context length if the server states them, and the names of the loaded adapters. */
     async models() {
       const text = await get(MODELS, ADMIN_TIMEOUT_MS);
       const models = jsonText.pipe(modelsSchema).safeParse(text).data?.data ?? [];
       const base = models.find(({ parent }) => !parent);
       if (!base) throw noPolicyServer(url, text);
-      const adapters = new Map(models.flatMap(({ id, parent, root }) => (parent ? [[id, root ?? ''] as const] : [])));
+      const adapters = new Set(models.flatMap(({ id, parent }) => (parent ? [id] : [])));
       return { base: base.id, root: base.root ?? undefined, contextTokens: base.max_model_len ?? undefined, adapters };
     },
 
     /** Throws AdapterRefused if the server does not take it, also because it has the name already. */
-    loadAdapter: ({ name, path, experts = false }: LoadedAdapter): Promise<void> =>
-      manage(LOAD, {
-        ...{ lora_name: name, lora_path: path },
-        // vLLM does not detect by itself that an adapter's experts are in one tensor.
-        ...(experts && { is_3d_lora_weight: true }),
-      }).catch(async (error: unknown) => {
+    loadAdapter: ({ name, path }: { name: string; path: string }): Promise<void> =>
+      manage(LOAD, { lora_name: name, lora_path: path }).catch(async (error: unknown) => {
         throw await adapterRefusal(error, reachable);
       }),
     /**
@@ -145,12 +119,6 @@ export function openPolicyServer(options: PolicyServerOptions) {
   };
 }
 
-interface LoadedAdapter {
-  name: string;
-  path: string;
-  experts?: boolean;
-}
-
 export type PolicyServer = ReturnType<typeof openPolicyServer>;
 
 const MODELS = '/v1/models';
@@ -172,8 +140,7 @@ function failureOf(o: { url: string; path: string; error: ApiError }): OutsideFa
   }
   const message = `${path} answers ${reason}`;
   // An answer without JSON is a gateway's page while the server behind it is unavailable.
-  if (status < 300)
-    return fail(jsonText.safeParse(body).success ? 'PolicyAnswerInvalid' : 'PolicyServerError', message);
+  if (status < 300) return fail('PolicyServerError', message);
   if (status === 401 || status === 403)
     return fail('PolicyServerWrong', `${message}; set POLICY_SERVER_API_KEY to its key`);
   if (status === 404 && path === MODELS) return noPolicyServer(url, reason);
@@ -193,34 +160,12 @@ const noPolicyServer = (url: string, answer: string): OutsideFailure =>
 
 const VLLM_RANKS = [1, 8, 16, 32, 64, 128, 256, 320, 512];
 
-/** Returns the smallest of them that holds this rank. */
+/** Returns the smallest --max-lora-rank of vLLM that holds this rank. */
 export const rankFor = (rank: number): number | undefined => VLLM_RANKS.find((one) => one >= rank);
 
-function rankFix(rank: number): string {
-  const enough = rankFor(rank);
-  return enough === undefined
-    ? `vLLM takes no rank above ${VLLM_RANKS.at(-1)}: lower training.lora.r`
-    : `start vLLM with --max-lora-rank ${enough}`;
-}
-
-const ADAPTER_FIXES: [RegExp, (...found: string[]) => string][] = [
-  [/LoRA rank (\d+) is greater than max_lora_rank/, (rank) => rankFix(Number(rank))],
-  [
-    /No adapter found for/,
-    () => 'the server has to see the home folder (CAMPAIGN_HOME) under the same path, or to fetch from CAMPAIGN_STORE',
-  ],
-  [
-    /was found but could not be loaded/,
-    () => "vLLM's log says why: often --max-lora-rank is below its rank, or --lora-target-modules lacks its modules",
-  ],
-  [/expected target modules in/, () => 'correct training.lora.targetModules, or --lora-target-modules of vLLM'],
-  [/enable.mixed.moe.lora.format/, () => 'start vLLM with --enable-mixed-moe-lora-format'],
-  [/LoRA is not enabled/i, () => 'start vLLM with --enable-lora'],
-  [
-    / answers 40[45] /,
-    () => 'start vLLM with VLLM_ALLOW_RUNTIME_LORA_UPDATING=True --enable-lora, or correct policyServer.url',
-  ],
-];
+const ADAPTER_FIX =
+  'vLLM needs --enable-lora, VLLM_ALLOW_RUNTIME_LORA_UPDATING=True, a --max-lora-rank of at least the rank, and the home folder (CAMPAIGN_HOME) ' +
+  'under the same path or CAMPAIGN_STORE; see docs/gpu.md';
 
 /** vLLM's message about an adapter in an answer with status 500; all others are about the server. */
 const OF_THE_ADAPTER = /Call to add_lora method failed(?!.*out of memory)/is;
@@ -232,9 +177,5 @@ async function adapterRefusal(error: unknown, works: () => Promise<boolean>): Pr
   const refused =
     type === 'PolicyRequestRejected' || (type === 'PolicyServerError' && OF_THE_ADAPTER.test(words) && (await works()));
   if (!refused) return error;
-  const fixes = ADAPTER_FIXES.flatMap(([pattern, fix]) => {
-    const found = pattern.exec(words);
-    return found ? [fix(...found.slice(1))] : [];
-  });
-  return new OutsideFailure('AdapterRefused', [message, ...fixes.slice(0, 1)].join('; '), error);
+  return new OutsideFailure('AdapterRefused', `${message}; ${ADAPTER_FIX}`, error);
 }

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { projectRoot } from '../store/project-root';
 import { checkVariable } from '../domain/allowed';
 import type { Campaign, Trainer } from '../domain/campaign';
+import { baseFolder } from './hub';
 import { askPython } from './python';
 
 type TinkerServer = Extract<Trainer, { kind: 'tinker' }>;
@@ -24,7 +25,6 @@ export function tinkerUrl({ url }: TinkerServer): string {
   return own ?? url;
 }
 
-/** Returns the keys for the learner's process, which gets no others. */
 export const tinkerKeys = (): NodeJS.ProcessEnv => ({ [KEY]: process.env[KEY] });
 
 const answerSchema = z.object({
@@ -48,7 +48,7 @@ export const checkTinker = (o: {
     question: {
       url: tinkerUrl(o.server),
       server_model: o.server.model ?? null,
-      base_model: o.campaign.baseModel.path,
+      base_model: baseFolder(o.campaign.baseModel),
       lora: { ...of, target_modules: targetModules },
       max_grad_norm: maxGradNorm,
       tries: o.tries,

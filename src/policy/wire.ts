@@ -122,23 +122,6 @@ function withoutThinking(content: string): string {
 }
 const [THINK, THOUGHT] = ['<think>', '</think>'];
 
-/** Returns the same for a streamed text: a function that takes a part and returns what can be shown by now; without a part it returns the rest. */
-export function thoughtFilter(): (part?: string) => string {
-  let held: string | undefined = '';
-  return (part) => {
-    if (held === undefined) return part ?? '';
-    held += part ?? '';
-    const words = withoutThinking(held);
-    if (part === undefined || (words !== '' && !THINK.startsWith(held.trimStart()))) {
-      held = undefined;
-      return words;
-    }
-    // A thought is not kept, except the last characters, which may be the beginning of its end.
-    if (held.trimStart().startsWith(THINK) && !held.includes(THOUGHT)) held = THINK + held.slice(1 - THOUGHT.length);
-    return '';
-  };
-}
-
 /** A stop at a repetition cuts the answer off, too. Throws PolicyServerError for an answer that the server aborted. */
 export function endOf<Reason extends string>(reason: Reason): Exclude<Reason, 'abort' | 'repetition'> | 'length' {
   if (reason === 'abort')
@@ -220,7 +203,6 @@ export function toAssistantMessage(content: string, calls: WireCall[]): Assistan
   return toolCalls.length > 0 ? { role: 'assistant', content: text, toolCalls } : { role: 'assistant', content: text };
 }
 
-/** A message's fields with ids of calls. */
 interface Numbered {
   role: string;
   toolCalls?: readonly { id: string }[] | undefined;
@@ -256,7 +238,6 @@ const invalid = (problem: string) => new OutsideFailure('PolicyAnswerInvalid', `
 
 export const ONE_TOKEN: Sampling = { temperature: 0, topP: 1, maxTokens: 1 };
 
-/** The body of a chat completion of one token. */
 export const tokenBody = (model: string, messages: Message[] = [{ role: 'user', content: 'hello' }]) =>
   completionBody({ model, messages, tools: [], sampling: ONE_TOKEN, seed: 0 });
 
@@ -275,7 +256,6 @@ const scoresSchema = z.object({
   ]),
 });
 
-/** Returns the log-probs of each id but the first. */
 export function parseScores(body: unknown, ids: readonly number[]): number[] {
   const parsed = parseAnswer(scoresSchema, body, 'prompt_logprobs');
   const scores = parsed.choices[0].prompt_logprobs;
@@ -297,7 +277,6 @@ export const likeliestBody = (model: string, messages: Message[]) => ({
 
 const likelySchema = z.object({
   token: z.string(),
-  /** In nats. */
   logprob: z.number(),
 });
 export type LikelyToken = z.infer<typeof likelySchema>;

@@ -1,283 +1,179 @@
-/**
- * The selection, the capabilities with their trainings, and what language models found and wrote, in report.json. Invariants: a number that was
- * measured on rollouts is a `Figure`; a text is quoted as it stands in the artifact, or says how much of it is left out; a trajectory that is
- * not among the labeled ones is named and nothing is made up for it.
- */
-import { z } from 'zod';
-import { artifactRefSchema, figureSchema } from '../domain/artifacts';
-import { branchSchema } from '../domain/environment';
-import { selectionRuleSchema } from '../domain/campaign';
-import { selfTestSchema } from '../domain/calibration';
-import { campaignOutcomes } from '../domain/results';
+/** Selection, capabilities and trainings in report.json. Invariant: a text is quoted as it stands in the artifact, or says how much of it is left out. */
+import type { Waiting } from '../domain/approval';
+import type { ArtifactRef, Figure } from '../domain/artifacts';
+import type { CalibrationReport, SelfTest } from '../domain/calibration';
+import type { SelectionRule } from '../domain/campaign';
+import type { Lacking } from '../domain/capability';
+import type { CampaignOutcome } from '../domain/results';
 
-const count = z.number().int().nonnegative();
-
-const reportedMessageSchema = z.strictObject({
+export interface ReportedMessage {
   /** Its index in the trajectory. */
-  message: count,
-  role: z.enum(['system', 'user', 'assistant', 'tool']),
+  message: number;
+  role: 'system' | 'user' | 'assistant' | 'tool';
   /** What was said, then the calls. */
-  text: z.string(),
+  text: string;
   /** Characters that are left out at its end. */
-  missing: count.optional(),
-});
-export type ReportedMessage = z.infer<typeof reportedMessageSchema>;
+  missing?: number | undefined;
+}
 
-/** Which trajectory it is. */
-const trajectoryFields = {
+/** A step of a trajectory, as evidence; of a trajectory that is not among the labeled ones only its key is known. */
+export interface ReportedCitation {
   /** The rollout's key. */
-  rollout: z.string(),
-  task: z.string().optional(),
-  attempt: count.optional(),
-  outcome: z.enum(['failed', 'passed']).optional(),
-};
-
-/** A step of a trajectory, as evidence. */
-export const reportedCitationSchema = z.strictObject({
-  ...trajectoryFields,
+  rollout: string;
+  task?: string | undefined;
+  attempt?: number | undefined;
+  outcome?: 'failed' | 'passed' | undefined;
   /** Index of the message; absent where the whole trajectory is meant. */
-  message: count.optional(),
-  /** What is to be seen there. */
-  says: z.string(),
+  message?: number | undefined;
+  says: string;
+  /** Votes of the labeling passes: `lacking in 3 of 6 passes`. */
+  votes?: string | undefined;
   /** The message and its neighbours. */
-  context: z.array(reportedMessageSchema),
-});
-export type ReportedCitation = z.infer<typeof reportedCitationSchema>;
+  context: ReportedMessage[];
+}
 
-/** A failed trajectory that passes label LACKING: the message that most of them cite, and what one of them says of it. */
-const reportedLackingSchema = z.strictObject({
-  ...reportedCitationSchema.shape,
-  /** Passes that label it LACKING, of those that look at it. */
-  lacking: count,
-  passes: count,
-  /** Passes that cite the message. */
-  citing: count,
-});
+/** Failures that are not the agent's. */
+export interface ReportedFaults {
+  /** The findings of discovery. */
+  found: { of: 'environment' | 'user'; what: string; citations: ReportedCitation[] }[];
+  /** Failed trajectories that most passes attribute to it: they are NA everywhere. Absent without passes. */
+  counts?: { environment: Figure; user: Figure } | undefined;
+  /** The first of these trajectories. */
+  examples: ReportedCitation[];
+}
 
-/** Of one candidate, where the analyst cites or gives reasons. */
-const reportedEvidenceSchema = z.strictObject({
-  capability: z.string(),
-  citations: z.array(reportedCitationSchema),
-  /** Of a selected one; absent where no pass gives reasons. */
-  lacking: z.array(reportedLackingSchema).optional(),
-});
-export type ReportedEvidence = z.infer<typeof reportedEvidenceSchema>;
+/** One version of a synthesized environment. */
+export interface ReportedRound {
+  round: number;
+  selfTest: SelfTest;
+  /** The base model on all instances; absent if the self-test failed. Rates are over groups (seeds). */
+  calibration?:
+    | (Pick<CalibrationReport, 'verdict' | 'reasons'> & {
+        meanReward: Figure;
+        successRate: Figure;
+        informative: Figure;
+        /** Says which branches the verdict is over, where the base has mastered the others. */
+        judged?: string | undefined;
+      })
+    | undefined;
+  module: ArtifactRef;
+  /** The decision of a person, where the campaign asks for one. */
+  decision?: string | undefined;
+}
 
-/** What failed for no fault of the agent's. */
-const reportedFaultsSchema = z.strictObject({
-  /** What discovery found. */
-  found: z.array(
-    z.strictObject({
-      of: z.enum(['environment', 'user']),
-      what: z.string(),
-      citations: z.array(reportedCitationSchema),
-    }),
-  ),
-  /** Failed trajectories that most of the passes put down to it: they are NA everywhere. Absent where no pass was made. */
-  trajectories: z
-    .strictObject({
-      environment: figureSchema,
-      user: figureSchema,
-      /** The first of them, each with the reason of one pass. */
-      examples: z.array(
-        z.strictObject({
-          ...trajectoryFields,
-          of: z.enum(['environment', 'user']),
-          reason: z.string(),
-          votes: count,
-          passes: count,
-        }),
-      ),
-    })
-    .optional(),
-});
-export type ReportedFaults = z.infer<typeof reportedFaultsSchema>;
+type Curve = { step: number; value: number }[];
 
-const step = z.number().int().nonnegative();
-
-/** What the bands are held against. Rates are over groups (seeds). */
-const bandFiguresSchema = z.strictObject({
-  meanReward: figureSchema,
-  successRate: figureSchema,
-  allSuccess: figureSchema,
-  allZero: figureSchema,
-  constant: figureSchema,
-  informative: figureSchema,
-  rewardStd: figureSchema,
-});
-export type BandFigures = z.infer<typeof bandFiguresSchema>;
-
-/** One calibration round of a synthesized environment. */
-const calibrationFiguresSchema = z.strictObject({
-  round: z.number().int().positive(),
-  accepted: z.boolean(),
-  verdict: z.enum(['accepted', 'too_easy', 'too_hard', 'too_little_contrast']),
-  reasons: z.array(z.string()),
-  /** Of all seeds. */
-  ...bandFiguresSchema.shape,
-  /** pass@k by k; a k above the rollouts per seed is absent. */
-  passAt: z.record(z.string(), figureSchema),
-  /** Where instances have branches. */
-  branches: z.array(z.strictObject({ branch: branchSchema, ...bandFiguresSchema.shape })).optional(),
-  /** Where the verdict is over some branches alone, since the base has mastered the others. */
-  judged: z.strictObject({ text: z.string(), ...bandFiguresSchema.shape }).optional(),
-});
-export type CalibrationFigures = z.infer<typeof calibrationFiguresSchema>;
-
-/** A policy on the way, by what picks the best of them (BEST_BY in domain/results.ts). */
-const reportedIterationSchema = z.strictObject({
-  step,
-  /** Training rollouts spent until here. */
-  rollouts: figureSchema,
-  /** On held-out seeds of the synthesized environment for a capability; on held-out train tasks of the target for an arm. */
-  successRate: figureSchema,
-  meanReward: figureSchema,
-  /** Where instances have branches. */
-  branches: z
-    .array(z.strictObject({ branch: branchSchema, successRate: figureSchema, meanReward: figureSchema }))
-    .optional(),
-});
-
-const curveSchema = z.array(z.strictObject({ step, value: z.number() }));
-const rewardsSchema = z.array(z.strictObject({ step, reward: z.number() }));
-
-export const reportedTrainingSchema = z.strictObject({
-  steps: step,
+export interface ReportedTraining {
+  steps: number;
   /** All that it trained, also past the best step. */
-  rollouts: figureSchema,
-  /** Of those that carried a gradient; absent where each was one row, and no conversation was computed twice. */
-  rowsPerRollout: figureSchema.optional(),
+  rollouts: Figure;
   /** Mean training reward by finished optimizer step, from the trainer's metrics; absent where no trainer ran, or without rollouts. */
-  rewardCurve: z
-    .strictObject({
-      points: rewardsSchema,
-      /** The same of the rollouts of each branch, where instances have branches. */
-      branches: z.array(z.strictObject({ branch: branchSchema, points: rewardsSchema })).optional(),
-      /** The learner's other curves, as far as it reports them. */
-      loss: curveSchema.optional(),
-      kl: curveSchema.optional(),
-      gradientNorm: curveSchema.optional(),
-      from: z.array(artifactRefSchema),
-    })
-    .optional(),
-  iterations: z.array(reportedIterationSchema),
-  bestStep: step.optional(),
-});
-export type ReportedTraining = z.infer<typeof reportedTrainingSchema>;
+  rewardCurve?:
+    | {
+        points: { step: number; reward: number }[];
+        /** The learner's other curves, as far as it reports them. */
+        loss?: Curve | undefined;
+        kl?: Curve | undefined;
+        gradientNorm?: Curve | undefined;
+        from: ArtifactRef[];
+      }
+    | undefined;
+  /**
+   * The policies on the way, by what picks the best of them (BEST_BY in domain/results.ts): on held-out seeds of the synthesized environment for a
+   * capability, on held-out train tasks of the target for an arm. `rollouts`: training rollouts spent until here.
+   */
+  iterations: { step: number; rollouts: Figure; successRate: Figure; meanReward: Figure }[];
+  bestStep?: number | undefined;
+}
 
 /** A sentence, and figure ids or artifact hashes that it rests on: arguments for `campaign show`. */
-export const sentenceFields = { text: z.string(), behind: z.array(z.string()) };
+export interface VerdictSentence {
+  text: string;
+  behind: string[];
+}
 
-const beforeAfterSchema = z.strictObject({
-  before: figureSchema,
-  after: figureSchema,
-  difference: figureSchema.optional(),
-});
+interface BeforeAfter {
+  before: Figure;
+  after: Figure;
+  difference?: Figure | undefined;
+}
 
-const branchComparisonSchema = z.strictObject({
-  branch: branchSchema,
-  before: figureSchema,
-  after: figureSchema,
+export interface BranchComparison extends BeforeAfter {
+  branch: string;
   /** Paired over the seeds. */
-  difference: figureSchema,
-});
-export type BranchComparison = z.infer<typeof branchComparisonSchema>;
+  difference: Figure;
+}
 
-const reportedCandidateSchema = z.strictObject({
-  name: z.string(),
-  definition: z.string(),
-  votes: count,
-  /** All labeling passes, also those that failed; 0 where the analyst selects outright. */
-  passes: count,
-  /** Over the passes that have it; so is delta. */
-  coverage: figureSchema,
-  delta: figureSchema,
-  /**
-   * Of the passes on its labels, Krippendorff's alpha over trajectories; null where all labels are the same. Absent where the analyst gives
-   * neither steps nor reasons: its passes are no readings then.
-   */
-  agreement: figureSchema.optional(),
-  selected: z.boolean(),
-});
-export type ReportedCandidate = z.infer<typeof reportedCandidateSchema>;
+export interface ReportedCandidate extends Lacking {
+  votes: number;
+  /** All labeling passes, also those that failed; 0 where the analyst selects outright, without coverage and delta. */
+  passes: number;
+  /** Mean over the passes that label it; so is delta. */
+  coverage?: Figure | undefined;
+  delta?: Figure | undefined;
+  selected: boolean;
+  /** Steps that the analyst cites; of a selected one also failed trajectories that passes label LACKING, else how examples end. */
+  citations: ReportedCitation[];
+}
 
-/** One version of a synthesized environment; one that fails its self-test is not calibrated. */
-const reportedRoundSchema = z.strictObject({
-  round: z.number().int().positive(),
-  selfTest: z.strictObject(selfTestSchema.shape),
-  calibration: calibrationFiguresSchema.optional(),
-  module: artifactRefSchema,
-  /** What was decided of it, where somebody was asked. */
-  decision: z.string().optional(),
-});
-export type ReportedRound = z.infer<typeof reportedRoundSchema>;
-
-export const reportedCapabilitySchema = z.strictObject({
-  ...reportedCandidateSchema.shape,
-  /** The last one of the last round that was calibrated: the accepted one, if one was. */
-  calibration: calibrationFiguresSchema.optional(),
-  rounds: z.array(reportedRoundSchema).optional(),
-  training: reportedTrainingSchema.optional(),
-  validation: z
-    .strictObject({
-      /** Held-out seeds of the synthesized environment. */
-      synthesized: beforeAfterSchema,
-      /** These seeds chose between several iterations: what is `after` is the best of them, and above what other seeds would show. */
-      chose: z.literal(true).optional(),
-      /** The held-out seeds of each branch, where instances have branches. */
-      branches: z.array(branchComparisonSchema).optional(),
-      /** Held-out tasks of the target's train split. */
-      target: beforeAfterSchema,
-    })
-    .optional(),
-  /** All tasks of the target that it was tried on, against the base. */
-  onTarget: z
-    .strictObject({
-      batches: z.array(z.strictObject({ of: z.enum(['held_out', 'router', 'test']), difference: figureSchema })),
-      /** A task of several batches counts once. */
-      all: figureSchema,
-    })
-    .optional(),
+export interface ReportedCapability extends Lacking {
+  rounds?: ReportedRound[] | undefined;
+  training?: ReportedTraining | undefined;
+  validation?:
+    | {
+        /** Held-out seeds of the synthesized environment. */
+        synthesized: BeforeAfter;
+        /** These seeds chose between several iterations: what is `after` is the best of them, and above what other seeds would show. */
+        chose?: true | undefined;
+        /** The held-out seeds of each branch, where instances have branches. */
+        branches?: BranchComparison[] | undefined;
+        /** Held-out tasks of the target's train split. */
+        target: BeforeAfter;
+      }
+    | undefined;
+  /** The difference to the base on all tasks of the target that it was tried on: held-out, router's and test; each task once. */
+  onTarget?: Figure | undefined;
   /** Of one that came to an adapter: one statement from all that is known of it. */
-  statement: z
-    .strictObject({
-      /**
-       * `helps` and `hurts`: on the target, significantly; `learned`: on held-out seeds of its own environment alone; `no_gain`: on neither. What
-       * decides is `onTarget.all`, then `validation.synthesized.difference`.
-       */
-      verdict: z.enum(['helps', 'hurts', 'learned', 'no_gain']),
-      /** It gains on one branch of its own environment by losing another. */
-      rewardHacking: z.boolean(),
-      ...sentenceFields,
-    })
-    .optional(),
-  adapter: artifactRefSchema.optional(),
+  statement?:
+    | (VerdictSentence & {
+        /**
+         * `helps` and `hurts`: on the target, significantly; `learned`: on held-out seeds of its own environment alone; `no_gain`: on neither. What
+         * decides is `onTarget`, then `validation.synthesized.difference`.
+         */
+        verdict: 'helps' | 'hurts' | 'learned' | 'no_gain';
+        /** It gains on one branch of its own environment by losing another. */
+        rewardHacking: boolean;
+      })
+    | undefined;
+  adapter?: ArtifactRef | undefined;
   /** Absent while its workflow has not ended. */
-  status: z.enum(campaignOutcomes).optional(),
-  reason: z.string().optional(),
-  workflowId: z.string().optional(),
-});
-export type ReportedCapability = z.infer<typeof reportedCapabilitySchema>;
+  status?: CampaignOutcome | undefined;
+  reason?: string | undefined;
+  workflowId?: string | undefined;
+}
 /** Before its statement is made. */
 export type CapabilityDraft = Omit<ReportedCapability, 'statement'>;
 
-export const reportedSelectionSchema = z.strictObject({
-  rule: selectionRuleSchema,
+export interface ReportedSelection {
+  /** Absent while the selection waits for approval. */
+  rule?: SelectionRule | undefined;
   /** The base rollouts that were labeled, by outcome. */
-  failed: figureSchema,
-  passed: figureSchema,
-  candidates: z.array(reportedCandidateSchema),
+  failed: Figure;
+  passed: Figure;
+  candidates: ReportedCandidate[];
   /** Labeling passes, also those that failed for good and are left out. */
-  passes: count,
-  failedPasses: z.array(z.strictObject({ pass: count, reason: z.string() })),
+  passes: number;
+  failedPasses: { pass: number; reason: string }[];
   /** Why nothing was selected, where nothing was. */
-  reason: z.string().optional(),
+  reason?: string | undefined;
   /** What was decided of the selected ones, where somebody was asked. */
-  decision: z.string().optional(),
-  /** Where the analyst cites steps or gives reasons. */
-  evidence: z.array(reportedEvidenceSchema).optional(),
+  decision?: string | undefined;
   /** Where there are any. */
-  faults: reportedFaultsSchema.optional(),
-  from: z.array(artifactRefSchema),
-});
-export type ReportedSelection = z.infer<typeof reportedSelectionSchema>;
+  faults?: ReportedFaults | undefined;
+  from: ArtifactRef[];
+}
+
+/** What a person decides on: the selection, or the versions of an environment with the source of the last one. */
+export type ApprovalView = { waiting: Waiting } & (
+  { selection: ReportedSelection } | { environment: { candidate: Lacking; rounds: ReportedRound[]; source: string } }
+);

@@ -1,5 +1,8 @@
 /** Numbers and names as text, in one way for the page, the terminal and the verdict. */
 import type { Figure } from '../domain/artifacts';
+import type { ReportedSelection } from './capability-model';
+import type { ComparedPair } from './comparison';
+import type { Arm } from './model';
 
 export const MISSING = '–';
 
@@ -22,7 +25,6 @@ export const shortPercent = (fraction: number): string => percent(fraction).repl
 const units: { [unit in NonNullable<Figure['unit']>]?: readonly [number: (value: number) => string, sign: string] } = {
   fraction: [(value) => fixed(100 * value, 1), '%'],
   difference: [(value) => signed(100 * value), ' pt'],
-  milliseconds: [(value) => fixed(value, 2), ' ms'],
   count: [wholeNumber, ''],
   tokens: [wholeNumber, ''],
 };
@@ -74,6 +76,9 @@ export const shortSha = (sha256: string): string => sha256.slice(0, 8);
 /** Of a hash its beginning; other names, such as those of conversations in a user's files, as they are. */
 export const shortId = (id: string): string => (/^[0-9a-f]{64}$/.test(id) ? shortSha(id) : id);
 
+/** `2026-01-05 10:09:12 UTC`, of milliseconds since the epoch. */
+export const timeText = (at: number): string => `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+
 /** Seconds as `45 s`, `3 min 20 s`, `2 h 5 min`. */
 export const duration = (seconds: number): string => {
   const s = Math.round(seconds);
@@ -92,18 +97,55 @@ export const visible = (text: string): string =>
 export const beginningOf = (text: string, longest: number): string =>
   text.slice(0, longest).replace(/[\uD800-\uDBFF]$/, '');
 
-/** A long name, cut in its middle; of a sum every part, so that sums stay apart. */
+/** A long name, cut in its middle. The beginning says more: it keeps two thirds of the room. */
 export function shortName(name: string, longest: number): string {
-  if (name.length <= longest) return name;
-  const parts = name.split('+');
-  const each = Math.max(2, Math.floor((longest - parts.length + 1) / parts.length));
-  const short = parts.map((part) => cutInTheMiddle(part, each)).join('+');
-  return short.length <= longest ? short : `${short.slice(0, longest - 1)}…`;
-}
-
-/** The beginning says more: it keeps two thirds of the room. */
-function cutInTheMiddle(name: string, longest: number): string {
   if (name.length <= longest) return name;
   const begin = Math.ceil(((longest - 1) * 2) / 3);
   return `${name.slice(0, begin)}…${name.slice(name.length - (longest - 1 - begin))}`;
+}
+
+/** Returns the fields of a configuration by their path. */
+export function fieldsOf(value: unknown, path = ''): Map<string, string> {
+  if (value === undefined) return new Map();
+  if (typeof value !== 'object' || value === null) return new Map([[path, String(value)]]);
+  const entries = Object.entries(value);
+  if (entries.length === 0) return new Map([[path, JSON.stringify(value)]]);
+  return new Map(entries.flatMap(([name, inner]) => [...fieldsOf(inner, path === '' ? name : `${path}.${name}`)]));
+}
+
+export const standingTexts = {
+  ahead: 'better over trainings',
+  behind: 'worse over trainings',
+  undecided: 'no significant difference over trainings',
+  one_training: 'one training of each',
+  same_policy: 'one policy, and its figures are samples of it',
+} as const satisfies Record<ComparedPair['standing'], string>;
+
+/** `demo +3.5 pt; demo-s2 -0.5 pt`. */
+export const byRunText = ({ byRun }: ComparedPair): string =>
+  byRun.map(({ run, difference: value }) => `${run} ${valueText({ value, unit: 'difference' })}`).join('; ');
+
+/** Undefined where none failed. */
+export function failedPassesText({
+  passes,
+  failedPasses,
+}: Pick<ReportedSelection, 'passes' | 'failedPasses'>): string | undefined {
+  if (failedPasses.length === 0) return undefined;
+  const reasons = [...new Set(failedPasses.map(({ reason }) => reason))].join('; ');
+  return `Labeling passes that failed and are left out: ${failedPasses.length} of ${passes}: ${reasons}.`;
+}
+
+type Named = Pick<Arm, 'name' | 'role' | 'sameAs'>;
+
+/** Groups arms that are one policy: `arm` is the base model, else the routed policy, else the first of them. */
+export function policiesOf<One extends Named>(arms: readonly One[]): { arm: One; same: One[] }[] {
+  const groups = new Map<string, One[]>();
+  for (const one of arms) {
+    const key = one.sameAs ?? one.name;
+    groups.set(key, [...(groups.get(key) ?? []), one]);
+  }
+  return [...groups.values()].map((group) => {
+    const arm = ['base', 'routed'].flatMap((role) => group.filter((one) => one.role === role))[0] ?? group[0]!;
+    return { arm, same: group.filter((one) => one !== arm) };
+  });
 }

@@ -22,7 +22,7 @@ export function pageHtml<Page extends { kind: string; title: string }>(page: Pag
 }
 
 export const reportHtml = (report: Report): string =>
-  pageHtml({ kind: 'campaign', title: report.campaign.name, report });
+  pageHtml({ kind: 'campaign', title: report.campaign.name, report: { ...report, solverMatrix: undefined } });
 
 export const comparisonHtml = (comparison: Comparison): string =>
   pageHtml({
@@ -31,10 +31,9 @@ export const comparisonHtml = (comparison: Comparison): string =>
     comparison,
   });
 
-let read: string | undefined;
 function template(): string {
   try {
-    return (read ??= readFileSync(FILE, 'utf8'));
+    return readFileSync(FILE, 'utf8');
   } catch (error) {
     throw new Error('the page of reports is not built; run `make build`', { cause: error });
   }

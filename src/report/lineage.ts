@@ -1,15 +1,13 @@
 /**
- * Lineage: from a figure or an artifact back to the batches of rollouts behind it, by the provenance that every artifact
- * has. Invariant: a tree names each artifact's inputs once; where it comes again it is marked `shared` and not walked again.
+ * Lineage: from a figure or an artifact back to the batches of rollouts behind it, by the provenance that every artifact has. Invariant: an
+ * artifact stands once in it, at the first place that leads to it.
  */
-import { distance } from 'fastest-levenshtein';
 import type { ArtifactStore } from '../store/store';
 import { type ArtifactRef, type Figure, figuresIn } from '../domain/artifacts';
 import type { Outcome } from '../domain/outcomes';
 import { isSuccess } from '../domain/rollout';
 import { readOutcomes, ROLLOUTS_MEDIA_TYPE } from '../rollout/read';
-import { shortSha, spreadText, valueText, wholeNumber } from './format';
-import type { Report } from './model';
+import { measuredText, shortSha, wholeNumber } from './format';
 
 interface RolloutCounts {
   scored: number;
@@ -17,65 +15,60 @@ interface RolloutCounts {
   successes: number;
 }
 
-export interface ArtifactNode {
-  kind: 'artifact';
+export interface LineageStep {
+  /** Artifacts between it and the start. */
+  depth: number;
   ref: ArtifactRef;
   /** Absent if the store has no provenance of it. */
   key?: string;
   producer?: string;
   /** Only for batches of rollouts. */
   rollouts?: RolloutCounts;
-  /** Its inputs stand at its first place in the tree. */
-  shared?: true;
   /** Why it can't be followed: not in the store, or damaged. */
   problem?: string;
-  inputs: ArtifactNode[];
 }
-type LineageNode = ArtifactNode | { kind: 'figure'; figure: Figure; inputs: ArtifactNode[] };
 
 interface Lineage {
-  root: LineageNode;
-  /** Over all batches in the tree; a rollout that several hold is counted once, as scored if one of them has it scored. */
+  /** The start of the lineage, unless that is an artifact, the first of the steps. */
+  figure?: Figure;
+  /** Inputs of the start, each followed by its own inputs. */
+  steps: LineageStep[];
+  /** Over all batches; a rollout that several hold is counted once, as scored if one of them has it scored. */
   totals: RolloutCounts & { batches: number };
 }
 
 /** Thrown where an id is no figure and no artifact. */
 export class UnknownStartError extends Error {
   override name = 'UnknownStartError';
-  constructor(start: string, near: readonly string[]) {
-    super(`'${start}' is no rollout, figure or artifact${near.length > 0 ? `; near ones: ${near.join(', ')}` : ''}`);
+  constructor(start: string) {
+    super(`'${start}' is no rollout, figure or artifact`);
   }
 }
 
-/** Walks back from artifacts, and remembers the batches that it comes to. `nearest`: not to what those were made from. */
-function walker(store: ArtifactStore, nearest = false) {
-  const seen = new Set<string>();
-  const batches: { ref: ArtifactRef; outcomes: Outcome[] }[] = [];
-  async function walk(ref: ArtifactRef): Promise<ArtifactNode> {
-    const node: ArtifactNode = { kind: 'artifact', ref, inputs: [] };
-    const shared = seen.has(ref.sha256);
-    seen.add(ref.sha256);
+/** Walks back from artifacts. `nearest`: not to what batches of rollouts were made from. */
+async function walk(store: ArtifactStore, from: readonly ArtifactRef[], { nearest = false } = {}) {
+  const steps: LineageStep[] = [];
+  const batches = new Map<string, Outcome[]>();
+  async function visit(ref: ArtifactRef, depth: number): Promise<void> {
+    if (steps.some((step) => step.ref.sha256 === ref.sha256)) return;
+    const step: LineageStep = { depth, ref };
+    steps.push(step);
     try {
       const { key, producer, inputs } = await store.provenance(ref);
-      Object.assign(node, { key, producer });
-      if (shared) return { ...node, shared };
-      if (ref.mediaType === ROLLOUTS_MEDIA_TYPE && producer.startsWith('rollouts')) {
+      Object.assign(step, { key, producer });
+      const isBatch = ref.mediaType === ROLLOUTS_MEDIA_TYPE && producer.startsWith('rollouts');
+      if (isBatch) {
         const outcomes = await readOutcomes({ store, ref });
-        batches.push({ ref, outcomes });
-        node.rollouts = countsOf(outcomes);
+        batches.set(ref.sha256, outcomes);
+        step.rollouts = countsOf(outcomes);
       }
-      if (!nearest || !node.rollouts) node.inputs = await walkAll(inputs);
+      if (!isBatch || !nearest) for (const input of inputs) await visit(input, depth + 1);
     } catch (error) {
-      node.problem = error instanceof Error ? error.message : String(error);
+      step.problem = error instanceof Error ? error.message : String(error);
     }
-    return node;
   }
-  async function walkAll(refs: readonly ArtifactRef[]): Promise<ArtifactNode[]> {
-    const nodes: ArtifactNode[] = [];
-    for (const ref of refs) nodes.push(await walk(ref));
-    return nodes;
-  }
-  return { walk, walkAll, batches };
+  for (const ref of from) await visit(ref, 0);
+  return { steps, batches };
 }
 
 function countsOf(outcomes: readonly Outcome[]): RolloutCounts {
@@ -85,92 +78,50 @@ function countsOf(outcomes: readonly Outcome[]): RolloutCounts {
   return { scored: scored.length, broken: byKey.size - scored.length, successes: scored.filter(isSuccess).length };
 }
 
-/**
- * Walks back from `start`: a figure's id (needs the report), an artifact's key or the beginning of its sha256. Throws UnknownStartError.
- */
-export async function lineage(ask: { store: ArtifactStore; report?: Report; start: string }): Promise<Lineage> {
-  const { store, report, start } = ask;
-  const { walk, walkAll, batches } = walker(store);
-  const figures = report === undefined ? [] : figuresIn(report);
-  const findRoot = async (): Promise<LineageNode> => {
-    const figure = figures.find(({ id }) => id === start);
-    if (figure) return { kind: 'figure', figure, inputs: await walkAll(figure.from) };
-    const ref = await store.resolve(start);
-    if (ref) return walk(ref);
-    throw new UnknownStartError(start, nearIds(start, figures));
-  };
-  const root = await findRoot();
-  return { root, totals: { batches: batches.length, ...countsOf(batches.flatMap(({ outcomes }) => outcomes)) } };
-}
-
-/** Returns the sha256 of the batches that a figure or an artifact was made from. Throws UnknownStartError. */
-export async function batchesBehind(ask: {
+interface Start {
   store: ArtifactStore;
-  report?: Report | undefined;
+  /** A report, or another value with figures. */
+  report?: object | undefined;
+  /** A figure's id, an artifact's key or the beginning of its sha256. */
   start: string;
-}): Promise<Set<string>> {
-  const { store, report, start } = ask;
-  const { walk, walkAll, batches } = walker(store, true);
-  const figure = figuresIn(report ?? {}).find(({ id }) => id === start);
-  const ref = figure ? undefined : await store.resolve(start);
-  if (figure) await walkAll(figure.from);
-  else if (ref) await walk(ref);
-  else throw new UnknownStartError(start, []);
-  return new Set(batches.map((batch) => batch.ref.sha256));
 }
 
-/** Figures whose ids need few edits to be `start`. */
-function nearIds(start: string, figures: readonly Figure[]): string[] {
-  const ranked = [...new Set(figures.map(({ id }) => id))]
-    .map((id) => ({ id, edits: distance(start, id) }))
-    .filter(({ id, edits }) => edits <= id.length / 2);
-  return ranked
-    .sort((a, b) => a.edits - b.edits)
-    .slice(0, 6)
-    .map(({ id }) => id);
+/** @throws UnknownStartError */
+async function startOf({ store, report, start }: Start): Promise<{ figure?: Figure; from: ArtifactRef[] }> {
+  const figure = report && figuresIn(report).find(({ id }) => id === start);
+  if (figure) return { figure, from: figure.from };
+  const ref = await store.resolve(start);
+  if (ref) return { from: [ref] };
+  throw new UnknownStartError(start);
+}
+
+/** @throws UnknownStartError */
+export async function lineage(ask: Start): Promise<Lineage> {
+  const { figure, from } = await startOf(ask);
+  const { steps, batches } = await walk(ask.store, from);
+  const totals = { batches: batches.size, ...countsOf([...batches.values()].flat()) };
+  return { ...(figure && { figure }), steps, totals };
+}
+
+/** Returns the sha256 of the batches that a figure or an artifact was made from. @throws UnknownStartError */
+export async function batchesBehind(ask: Start): Promise<Set<string>> {
+  const { batches } = await walk(ask.store, (await startOf(ask)).from, { nearest: true });
+  return new Set(batches.keys());
 }
 
 const countsText = ({ scored, broken, successes }: RolloutCounts): string =>
   `${wholeNumber(scored)} rollouts scored (${wholeNumber(successes)} successes), ${wholeNumber(broken)} broken`;
 
-/** Keys may be long hashes: enough to recognise one. */
-const shortKey = (key: string): string => (key.length <= 60 ? key : `${key.slice(0, 59)}…`);
-
-const artifactLine = ({ ref, producer, key, rollouts, problem }: ArtifactNode): string =>
-  [shortSha(ref.sha256), producer ?? ref.mediaType, rollouts && countsText(rollouts), problem ?? (key && shortKey(key))]
+const stepLine = ({ depth, ref, producer, key, rollouts, problem }: LineageStep): string =>
+  '  '.repeat(depth) +
+  [shortSha(ref.sha256), producer ?? ref.mediaType, rollouts && countsText(rollouts), problem ?? key?.slice(0, 60)]
     .filter(Boolean)
     .join('  ');
 
-function rootLine(node: LineageNode): string {
-  if (node.kind === 'artifact') return artifactLine(node);
-  const { figure } = node;
-  return [`${figure.id}  ${valueText(figure)}`, spreadText(figure), `n ${figure.n}`].filter(Boolean).join(', ');
-}
-
-const SHOWN_ABOVE = 4;
-
-function aboveLine(nodes: readonly ArtifactNode[]): string {
-  const named = nodes.slice(0, SHOWN_ABOVE).map(({ ref }) => shortSha(ref.sha256));
-  const count = nodes.length === 1 ? '' : `${nodes.length} artifacts, `;
-  return `${count}shown above: ${named.join(', ')}${nodes.length > SHOWN_ABOVE ? ', …' : ''}`;
-}
-
-function branchLines(inputs: readonly ArtifactNode[], indent: string): string[] {
-  const again = inputs.filter((node) => node.shared);
-  const entries = [
-    ...inputs.filter((node) => !node.shared).map((node) => ({ line: artifactLine(node), inputs: node.inputs })),
-    ...(again.length > 0 ? [{ line: aboveLine(again), inputs: [] }] : []),
-  ];
-  return entries.flatMap(({ line, inputs: below }, n) => {
-    const last = n === entries.length - 1;
-    return [`${indent}${last ? '└─ ' : '├─ '}${line}`, ...branchLines(below, `${indent}${last ? '   ' : '│  '}`)];
-  });
-}
-
-/** The tree and its totals, without a last newline. */
-export const lineageText = ({ root, totals }: Lineage): string =>
+/** The steps, each under what was made from it, and their totals, without a last newline. */
+export const lineageText = ({ figure, steps, totals }: Lineage): string =>
   [
-    rootLine(root),
-    ...branchLines(root.inputs, ''),
+    ...(figure ? [`${figure.id}  ${measuredText(figure)}, n ${figure.n}`] : []),
+    ...steps.map(stepLine),
     `in all: ${totals.batches} batch${totals.batches === 1 ? '' : 'es'}, ${countsText(totals)}`,
   ].join('\n');

@@ -28,6 +28,10 @@ const reversed = ({ value, interval, test, ...figure }: Figure): Figure => ({
   test: test && { ...test, better: test.worse, worse: test.better },
 });
 
+/** What a report says first: which policy to ship, or why none is known. */
+export const verdictOf = ({ recommendation, doubts }: Pick<Report, 'recommendation' | 'doubts'>): string =>
+  recommendation?.sentences.map(({ text }) => text).join(' ') ?? doubts[0]?.text ?? '';
+
 type Decided = Pick<Report, 'arms' | 'comparisons'>;
 
 /**
@@ -63,12 +67,10 @@ export function recommendationOf({ arms = [], comparisons = [] }: Decided): Reco
   const sentences = [
     shipped === base ? shipBase(base, others, toBase) : shipTrained(shipped, base),
     best && best !== routed && best !== plain && routes ? betterSentence(best, compared(best)?.difference) : undefined,
-    shipped === base ? undefined : priceSentence({ plain, routed, difference: compared(plain)?.difference }),
+    shipped === base ? undefined : priceSentence(plain, routed, compared(plain)?.difference),
   ].filter((one) => one !== undefined);
   return {
     arm: shipped.name,
-    text: sentences.map((one) => one.text).join(' '),
-    behind: [...new Set(sentences.flatMap(({ behind }) => behind))],
     sentences,
     tests: [...toBase, ...toRouted].map(({ arm, against, ...test }) => ({
       arm: arm.name,
@@ -136,39 +138,32 @@ const betterSentence = ({ name }: Arm, toRouted: Figure | undefined): VerdictSen
 /** `+2.0 pt, 95% interval -1.1 to +5.1`. */
 const pairText = (difference: Figure): string => `${valueText(difference)}, ${intervalText(difference)}`;
 
-/** Says whether GRPO on the target reaches as much with fewer rollouts. Undefined where the two were not compared. */
-function priceSentence(o: {
-  plain: Arm | undefined;
-  routed: Arm | undefined;
-  /** The routed policy minus the baseline. */
-  difference: Figure | undefined;
-}): VerdictSentence | undefined {
-  const { plain, routed, difference } = o;
+const TRAIN = 'train on the target';
+
+/** Says whether GRPO on the target reaches as much with fewer rollouts. `difference`: the routed policy minus the baseline. */
+function priceSentence(
+  plain: Arm | undefined,
+  routed: Arm | undefined,
+  difference: Figure | undefined,
+): VerdictSentence | undefined {
   if (!plain || !routed)
     return say('Whether GRPO on the target is the cheaper way is unknown: no such baseline was evaluated.');
   if (!difference) return undefined;
   const [own, all] = [plain.allRollouts, routed.allRollouts];
   const behind = [plain.successRate, difference, own, all];
-  const share = own.value !== null && all.value ? own.value / all.value : undefined;
-  const isCheaper = share !== undefined && share < LESS;
-  const price = share === undefined ? '' : ` with ${shortPercent(Math.round(100 * share) / 100)} of the rollouts`;
   if (samePolicy(plain, routed)) return say(`${plain.name} and ${routed.name} are one policy.`, ...behind);
-  const way = direction(difference.interval);
-  const standing =
-    way === undefined ? 'no significant difference from' : `significantly ${way === 'up' ? 'lower' : 'higher'} than`;
-  const advice =
-    way === 'down'
-      ? TRAIN
-      : way === 'up'
-        ? paid(isCheaper)
-        : isCheaper
-          ? `if episodes on the target are cheap, ${TRAIN}`
-          : 'training on the target saves no rollouts';
+  const share = own.value !== null && all.value ? own.value / all.value : 1;
+  const isCheaper = share < LESS;
+  const [standing, advice] = {
+    up: ['significantly lower than', isCheaper ? 'in this run the additional rollouts paid off' : 'it is no cheaper'],
+    down: ['significantly higher than', TRAIN],
+    none: [
+      'no significant difference from',
+      isCheaper ? `if episodes on the target are cheap, ${TRAIN}` : 'training on the target saves no rollouts',
+    ],
+  }[direction(difference.interval) ?? 'none'];
   return say(
-    `GRPO on the target (${plain.name}): success rate ${rateText(plain)}, ${standing} ${routed.name} (${pairText(reversed(difference))}),${price} (${valueText(own)} of ${valueText(all)}): ${advice}.`,
+    `GRPO on the target (${plain.name}): success rate ${rateText(plain)}, ${standing} ${routed.name} (${pairText(reversed(difference))}), with ${shortPercent(Math.round(100 * share) / 100)} of the rollouts (${valueText(own)} of ${valueText(all)}): ${advice}.`,
     ...behind,
   );
 }
-
-const TRAIN = 'train on the target';
-const paid = (isCheaper: boolean) => (isCheaper ? 'in this run the additional rollouts paid off' : 'it is no cheaper');

@@ -1,7 +1,8 @@
 /** A report as short text on a terminal. Invariants: at most 20 lines, of which only the page's path may be wider than the terminal; nothing that a model wrote moves the cursor. */
 import { alignColumns, cut, wrap } from '../terminal';
-import { MISSING, percent, shortName, valueText, visible } from './format';
+import { MISSING, percent, policiesOf, shortName, valueText, visible } from './format';
 import type { Arm, Report, Role } from './model';
+import { verdictOf } from './recommendation';
 
 /** The widest text, and the width where stdout has none. */
 const WIDTH = 99;
@@ -42,12 +43,12 @@ export function reportText(
   { columns, page }: { columns?: number | undefined; page?: string } = {},
 ): string {
   const width = fittingWidth(columns);
-  const { campaign, recommendation, verdict, baseCheck } = report;
+  const { campaign, recommendation, baseCheck } = report;
   const { name, target, seed, trainingSeed, status, stage } = campaign;
   const seeds = `seed ${seed}${trainingSeed === undefined ? '' : `, training seed ${trainingSeed}`}`;
   const head = [
     ...clip(`${name}: ${status} after stage ${stage}; ${target.name} ${target.version}, ${seeds}`, width, 1),
-    ...(recommendation ? clip(recommendation.text, width, MOST_VERDICT) : []),
+    ...(recommendation ? clip(verdictOf(report), width, MOST_VERDICT) : []),
     ...(report.arms ? policyLines(report.arms, width) : foundLines(report, width)),
   ];
   const where = [
@@ -56,7 +57,7 @@ export function reportText(
   ];
   const doubts = [
     ...(baseCheck?.findings ?? []).map((finding) => `base model: ${finding}`),
-    ...verdict.slice(recommendation ? 1 : 0).map(({ text }) => text),
+    ...report.doubts.map(({ text }) => text),
   ];
   return [...head, ...doubtLines(doubts, width, MOST_LINES - head.length - where.length), ...where].join('\n');
 }
@@ -71,33 +72,28 @@ function doubtLines(doubts: readonly string[], width: number, room: number): str
 
 const ORDER: readonly Role[] = ['base', 'routed', 'baseline', 'merged', 'adapter'];
 
-/** Merged adapters count as one row, that of the best; a policy that equals another is named in its row. */
+/** Merged adapters count as one row, that of the best. */
 function policyLines(arms: readonly Arm[], width: number): string[] {
   const rate = ({ successRate }: Arm): number => successRate?.value ?? -1;
-  const isBase = (named?: string): boolean => arms.some(({ name, role }) => name === named && role === 'base');
-  const own = arms.filter(
-    ({ name, role, sameAs }) =>
-      role === 'base' || (role !== 'oracle' && !isBase(sameAs) && !arms.some((arm) => arm.sameAs === name)),
-  );
-  const ranked = [...own].sort((a, b) => ORDER.indexOf(a.role) - ORDER.indexOf(b.role) || rate(b) - rate(a));
-  const [bestSum] = ranked.filter(({ role }) => role === 'merged');
-  const listed = ranked.filter((arm) => arm.role !== 'merged' || arm === bestSum);
+  const ranked = policiesOf(arms)
+    .filter(({ arm }) => arm.role !== 'oracle')
+    .sort((a, b) => ORDER.indexOf(a.arm.role) - ORDER.indexOf(b.arm.role) || rate(b.arm) - rate(a.arm));
+  const bestMerged = ranked.find(({ arm }) => arm.role === 'merged');
+  const listed = ranked.filter((row) => row.arm.role !== 'merged' || row === bestMerged);
   const withIntervals = width >= INTERVALS_FROM;
-  const rows = listed.slice(0, MOST_POLICIES).map((arm) => {
-    const { name, role, successRate, differenceToBase, allRollouts } = arm;
-    const same = role === 'base' ? arms.find((one) => one.sameAs === name)?.name : arm.sameAs;
+  const rows = listed.slice(0, MOST_POLICIES).map(({ arm, same: [same] }) => {
+    const { name, successRate, differenceToBase, allRollouts } = arm;
     const interval = successRate?.interval;
-    const spread = interval ? `${percent(interval.low)} to ${percent(interval.high)}` : '';
     return [
-      same === undefined ? name : `${name} (${policyText(same)})`,
+      same === undefined ? name : `${name} (${policyText(same.name)})`,
       successRate ? valueText(successRate) : 'failed',
-      ...(withIntervals ? [spread] : []),
+      ...(withIntervals ? [interval ? `${percent(interval.low)} to ${percent(interval.high)}` : ''] : []),
       differenceToBase ? valueText(differenceToBase) : MISSING,
       valueText(allRollouts),
     ];
   });
   const head = ['policy', 'success', ...(withIntervals ? ['interval'] : []), 'to base', 'rollouts'];
-  const left = own.length - rows.length;
+  const left = ranked.length - rows.length;
   const lines = tableLines(head, rows, width);
   return left > 0 ? [...lines, `${left} more on the page`] : lines;
 }

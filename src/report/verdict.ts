@@ -1,54 +1,44 @@
 /** What is doubtful: plain sentences that follow from the figures by fixed rules, the most serious first; nothing here is judged by a person or a model. */
+import type { Figure } from '../domain/artifacts';
 import { causesText } from '../domain/rollout';
 import { LAST_STAGE } from '../domain/work';
-import { valueText, wholeNumber } from './format';
+import { direction, comparable } from '../domain/statistics';
+import type { CapabilityDraft, ReportedCapability } from './capability-model';
+import { failedPassesText, intervalText, valueText, wholeNumber } from './format';
 import type { Report, VerdictSentence } from './model';
 import { say } from './recommendation';
 
-type Doubtful = Omit<Report, 'verdict' | 'schemaVersion'>;
-
-/** Krippendorff: conclusions from data below it are not even tentative. */
-const LEAST_AGREEMENT = 0.667;
+type Doubtful = Omit<Report, 'doubts' | 'schemaVersion'>;
 
 export function doubtsOf(report: Doubtful): VerdictSentence[] {
   const { campaign, leakage, rollouts, capabilities = [], arms = [], selection, router, recommendation } = report;
-  const named = (is: (one: (typeof capabilities)[number]) => boolean) => {
-    const those = capabilities.filter(is);
-    return those.length > 0 && { names: those.map(({ name }) => name).join(', '), those };
-  };
-  const hacking = named(({ statement }) => statement?.rewardHacking === true);
-  const hurt = named(({ statement }) => statement?.verdict === 'hurts');
-  const behind = (of: typeof hacking) => (of ? of.those.flatMap(({ statement }) => statement?.behind ?? []) : []);
-  const leaks = leakage?.hits.length === 1 ? '1 text contains' : `${leakage?.hits.length} texts contain`;
-  const errors = router?.errors?.value ?? 0;
   const trained = arms.some(({ role, status }) => status === 'completed' && /^(adapter|baseline)$/.test(role));
   const shipped = arms.find(({ name, role }) => name === recommendation?.arm && role !== 'base');
   const doubts: (VerdictSentence | undefined | false)[] = [
     leakage !== undefined &&
       !leakage.passed &&
       say(
-        `Leakage: ${leaks} a test task; the test figures cannot be trusted.`,
+        `Leakage: ${leakage.hits.length} of ${leakage.textsChecked} texts contain a test task; the test figures cannot be trusted.`,
         ...leakage.from.map(({ sha256 }) => sha256),
       ),
     campaign.stage !== LAST_STAGE &&
       say(`The campaign was stopped after stage ${campaign.stage}; later stages are absent.`),
-    hacking &&
-      say(
-        `Reward hacking: ${hacking.names}. Such an adapter gains on one branch of its own environment and loses on the other: it does the same everywhere.`,
-        ...behind(hacking),
-      ),
-    hurt && say(`The adapter of ${hurt.names} makes the target worse.`, ...behind(hurt)),
+    ...capabilities.map(
+      ({ statement }) =>
+        statement &&
+        (statement.rewardHacking || statement.verdict === 'hurts') &&
+        say(statement.text, ...statement.behind),
+    ),
     ...arms.map(
       ({ name, role, status, reason }) =>
         status === 'failed' && say(`${role === 'oracle' ? 'The oracle is not known' : `${name} failed`}: ${reason}.`),
     ),
     brokenSentence(rollouts),
-    errors > 0 && say(`The router failed on ${wholeNumber(errors)} test rollouts.`, router?.errors),
     ...(router?.failed ?? []).map(({ name, reason }) => say(`The router can not choose ${name}: ${reason}.`)),
     ...selectionDoubts(selection),
     trained &&
       say(
-        'Each policy was trained once: how far another training of it would differ on this target is unknown. Run more training seeds (--training-seed 1,2,3) before you call one way of training better.',
+        'Each policy was trained once: how far another training of it would differ on this target is unknown. Run more training seeds (--training-seed) before you call one way of training better.',
       ),
     shipped &&
       say(
@@ -59,26 +49,15 @@ export function doubtsOf(report: Doubtful): VerdictSentence[] {
   return doubts.filter((one) => one !== undefined && one !== false);
 }
 
-type Selection = NonNullable<Report['selection']>;
-
 function selectionDoubts(selection: Report['selection']): (VerdictSentence | undefined | false)[] {
   if (!selection) return [];
-  const { candidates, reason, faults, from } = selection;
+  const { reason, faults, from } = selection;
   const behind = from.map(({ sha256 }) => sha256);
   const failedPasses = failedPassesText(selection);
-  const low = candidates.flatMap(({ name, selected, agreement }) =>
-    selected && agreement && agreement.value !== null && agreement.value < LEAST_AGREEMENT ? [{ name, agreement }] : [],
-  );
-  const disagreed = low.map(({ name, agreement }) => `${name} (${valueText(agreement)}, n ${agreement.n})`).join(', ');
-  const { environment, user } = faults?.trajectories ?? {};
+  const { environment, user } = faults?.counts ?? {};
   return [
     reason !== undefined && say(`No capability was selected: ${reason}.`, ...behind),
     failedPasses !== undefined && say(failedPasses, ...behind),
-    low.length > 0 &&
-      say(
-        `The labeling passes agree little on ${disagreed}: Krippendorff's alpha is below ${LEAST_AGREEMENT}.`,
-        ...low.map(({ agreement }) => agreement),
-      ),
     environment &&
       user &&
       Boolean(environment.value || user.value) &&
@@ -90,15 +69,6 @@ function selectionDoubts(selection: Report['selection']): (VerdictSentence | und
   ];
 }
 
-/** Undefined where none failed. */
-export function failedPassesText({ passes, failedPasses }: Selection): string | undefined {
-  const { length } = failedPasses;
-  const reasons = [...new Set(failedPasses.map(({ reason }) => reason))].join('; ');
-  const are = length === 1 ? 'is' : 'are';
-  return length === 0 ? undefined : `${length} of ${passes} labeling passes failed and ${are} left out: ${reasons}.`;
-}
-
-/** `12 rollouts failed for infrastructure reasons and are excluded: 12 BadEnvironment, as at task n-7: ...`. */
 function brokenSentence(rollouts: Report['rollouts']): VerdictSentence | undefined {
   const broken = rollouts?.broken.value ?? 0;
   if (!rollouts || broken === 0) return undefined;
@@ -106,9 +76,47 @@ function brokenSentence(rollouts: Report['rollouts']): VerdictSentence | undefin
     return { type, message, task, count: value ?? 0 };
   });
   const why = causes.length > 0 ? `: ${causesText(causes, broken)}` : '';
-  const which =
-    broken === 1
-      ? 'rollout failed for an infrastructure reason and is'
-      : 'rollouts failed for infrastructure reasons and are';
-  return say(`${wholeNumber(broken)} ${which} excluded${why}.`, rollouts.broken);
+  return say(`Excluded, because they failed (infrastructure): ${wholeNumber(broken)} rollouts${why}.`, rollouts.broken);
 }
+
+type Statement = NonNullable<ReportedCapability['statement']>;
+
+const phrases: Record<Statement['verdict'], string> = {
+  helps: 'helps on the target',
+  hurts: 'hurts on the target',
+  learned: 'gains in its own environment, and not significantly on the target',
+  no_gain: 'shows no significant gain',
+};
+
+/** A smaller fall of a branch does not count as lost. */
+const LEAST_FALL = 0.05;
+
+/**
+ * The verdict on a capability's adapter; undefined without one. An adapter counts as reward hacking only if the interval of a branch's paired
+ * difference to the base excludes zero, upwards on one branch and downwards on another.
+ */
+export function statementOf({ name, status, validation, onTarget }: CapabilityDraft): Statement | undefined {
+  if (status !== 'completed' || !validation || !onTarget) return undefined;
+  const { after, difference: own } = validation.synthesized;
+  const way = direction(onTarget.interval);
+  const elsewhere = direction(own?.interval) === 'up' ? 'learned' : 'no_gain';
+  const verdict = way === 'up' ? 'helps' : way === 'down' ? 'hurts' : elsewhere;
+  const branches = validation.branches ?? [];
+  const gained = branches.filter(({ difference }) => direction(difference.interval) === 'up');
+  const lost = branches.filter(
+    ({ difference: { value, interval } }) => direction(interval) === 'down' && comparable(value ?? 0) < -LEAST_FALL,
+  );
+  const rewardHacking = gained.length > 0 && lost.length > 0;
+  // The branch that it lost comes first: its rollouts show what the adapter does wrong.
+  const changed = rewardHacking ? [...lost, ...gained] : [];
+  const changes = changed.map(({ branch, difference }) => `${changeText(difference)} on ${branch}`).join(' and ');
+  const hacks = rewardHacking ? ` Reward hacking: in its own environment success changes by ${changes}.` : '';
+  const text = `Adapter ${name} ${phrases[verdict]}: ${changeText(onTarget)}.${hacks}`;
+  return {
+    verdict,
+    rewardHacking,
+    ...say(text, ...changed.map(({ difference }) => difference), onTarget, own ?? after),
+  };
+}
+
+const changeText = (difference: Figure): string => `${valueText(difference)} (${intervalText(difference)})`;

@@ -19,46 +19,32 @@ interface MakeMissing {
   chunks: Chunks;
   /** The scored and durable rollouts, by key. The function adds those that it plays. */
   held: Map<string, ScoredRollout>;
-  /** Called with all scored rollouts, before the last writes are durable. */
-  onPlayed: (scored: ReadonlyMap<string, ScoredRollout>) => void;
 }
 
 export async function makeMissing(o: MakeMissing): Promise<Map<string, BrokenRollout>> {
-  const { options, plan, chunks, held, onPlayed } = o;
-  const { concurrency, onProgress, purpose, title, maxBrokenShare: share = 1 } = options;
+  const { options, plan, chunks, held } = o;
+  const { concurrency, onProgress, purpose, title, signal, maxBrokenShare: share = 1 } = options;
   const total = plan.rollouts.length;
-  const before = held.size;
   const broken = new Map<string, BrokenRollout>();
-  const appends: Promise<void>[] = [];
-  const played = new Map(held);
-  const flushing = new AbortController();
-  const signal = AbortSignal.any([flushing.signal, ...(options.signal ? [options.signal] : [])]);
   let turns = 0;
   let spent: OutsideFailure | undefined;
-  let tooMany: OutsideFailure | undefined;
   const report = () => onProgress?.({ done: held.size + broken.size, total, broken: broken.size, turns });
   const onTurn = () => {
     turns += 1;
     report();
   };
 
-  function keepScored(rollout: ScoredRollout): void {
-    // Not waited for here: the slot plays on while the record is flushed. A failed write stops the batch.
-    const done = chunks.append(rollout).then((counting) => {
-      held.set(rollout.key, counting);
-      report();
-    });
-    done.catch((error: unknown) => flushing.abort(error));
-    appends.push(done);
-    played.set(rollout.key, rollout);
+  async function keepScored(rollout: ScoredRollout): Promise<void> {
+    held.set(rollout.key, await chunks.append(rollout));
+    report();
   }
 
   function keepBroken(rollout: BrokenRollout): void {
     broken.set(rollout.key, rollout);
     report();
-    const scored = before + appends.length;
+    const scored = held.size;
     if (!tooManyBroken({ broken: broken.size, scored, total, share })) return;
-    throw (tooMany = tooManyFailure([...broken.values()], { what: title, scored, total, share }));
+    throw tooManyFailure([...broken.values()], { what: title, scored, total, share });
   }
 
   async function playOne(planned: PlannedRollout, stopped: AbortSignal): Promise<void> {
@@ -67,7 +53,7 @@ export async function makeMissing(o: MakeMissing): Promise<Map<string, BrokenRol
       const rollout = await attempt(planned, { ...options, onTurn, signal: stopped });
       const cause = rollout.status === 'broken' ? rollout.error.type : '';
       count('campaign_rollouts', 1, { purpose, outcome: rollout.status, cause });
-      if (rollout.status === 'scored') keepScored(rollout);
+      if (rollout.status === 'scored') await keepScored(rollout);
       else keepBroken(rollout);
     } catch (error) {
       if (!isFailure(error, 'BudgetSpent')) throw error;
@@ -80,17 +66,9 @@ export async function makeMissing(o: MakeMissing): Promise<Map<string, BrokenRol
   if (held.size < total && !(await options.client.reachable()))
     throw new OutsideFailure('PolicyServerUnavailable', `the policy server does not answer; ${title} waits for it`);
 
-  if (before > 0) report();
-  try {
-    const items = plan.rollouts.filter(({ key }) => !held.has(key));
-    await forEachBounded({ items, concurrency, signal, work: playOne });
-  } catch (error) {
-    if (error !== tooMany) throw error;
-    await Promise.all(appends);
-    throw tooMany;
-  }
-  if (played.size === total) onPlayed(played);
-  await Promise.all(appends);
+  if (held.size > 0) report();
+  const items = plan.rollouts.filter(({ key }) => !held.has(key));
+  await forEachBounded({ items, concurrency, signal, work: playOne });
   if (spent) throw spent;
   return broken;
 }

@@ -1,14 +1,12 @@
 /** The rollouts of an unfinished batch, in chunks that are created once: workers that play one batch agree on which record of a rollout counts. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Sequence } from '../store/sequence';
 import type { ArtifactStore } from '../store/store';
 import { breathing } from '../domain/concurrency';
 import type { ScoredRollout } from '../domain/rollout';
 
-/** Rollouts that end within this time share a chunk, or within the time of the last write where that was longer. */
-const GROUP_MS = 25;
 const CHUNK_BYTES = 8 * 1024 ** 2;
 
+/** Rollouts that end while a chunk is written share the next one. */
 interface Group {
   rollouts: Map<string, ScoredRollout>;
   written: Promise<void>;
@@ -19,7 +17,6 @@ export class Chunks {
   private readonly durable = new Map<string, ScoredRollout>();
   private group: Group | undefined;
   private lastWrite = Promise.resolve();
-  private groupMs = GROUP_MS;
 
   /** `path`: the batch's path in the store. */
   constructor(store: Pick<ArtifactStore, 'files'>, path: string) {
@@ -49,7 +46,6 @@ export class Chunks {
 
   private async write(previous: Promise<void>, rollouts: Group['rollouts']): Promise<void> {
     await previous.catch(() => undefined);
-    await sleep(this.groupMs);
     this.group = undefined; // later appends go into the next group
     for (;;) {
       const chunk: ScoredRollout[] = [];
@@ -61,9 +57,7 @@ export class Chunks {
         chunk.push(rollout);
       }
       if (chunk.length === 0) return;
-      const begun = performance.now();
       const added = await this.sequence.add(lines.join('\n'));
-      this.groupMs = Math.max(GROUP_MS, performance.now() - begun);
       if (added.isOwn) for (const rollout of chunk) this.durable.set(rollout.key, rollout);
       else await this.addChunk(added.text);
     }

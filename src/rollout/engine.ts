@@ -5,10 +5,9 @@
 import type { ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { createTurns } from '../domain/concurrency';
-import { OutsideFailure } from '../domain/failures';
 import type { ToolSchema } from '../domain/messages';
 import { summarise } from '../domain/outcomes';
-import type { Purpose, Rollout, RolloutSummary, ScoredRollout } from '../domain/rollout';
+import type { Purpose, Rollout, RolloutSummary } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
 import { Chunks } from './chunks';
 import { findBatch, storeBatch, type StoredBatch, storeTools, takeStored, type BatchPlan, planBatch } from './batch';
@@ -36,11 +35,6 @@ export interface RollOutOptions extends Omit<PlayOptions, 'client' | 'onTurn' | 
   client: Pick<PolicyClient, 'sample' | 'reachable'>;
   /** The artifacts that the batch derives from besides the policy's adapters or its router. */
   inputs?: ArtifactRef[];
-  /**
-   * Called with the records of a complete batch once all are played and before they are durable. The caller must check later that the stored batch
-   * holds the same records.
-   */
-  onPlayed?: (records: Rollout[]) => void;
   /** Called after every turn, and after every rollout that is durable or broken. */
   onProgress?: (progress: RollOutProgress) => void;
   signal?: AbortSignal;
@@ -76,7 +70,6 @@ const inTurn = createTurns();
 /** Makes a batch of rollouts, or finds it. Throws an OutsideFailure if the batch stops. */
 export async function rollOut(options: RollOutOptions): Promise<RolloutBatch> {
   const started = performance.now();
-  checkTasks(options);
   const { environment, purpose, title, store, step, signal } = options;
   const described = await environment.describe();
   const plan = planBatch({ ...options, environment: described, shown: await lookAt(options) });
@@ -87,13 +80,6 @@ export async function rollOut(options: RollOutOptions): Promise<RolloutBatch> {
   const seconds = (performance.now() - started) / 1000;
   const taken = reused > 0 ? { reused } : {};
   return { summary: { ref, purpose, title, ...summarise(outcomes), ...taken, seconds }, outcomes, records, reused };
-}
-
-function checkTasks({ tasks }: RollOutOptions): void {
-  const problem = (text: string) => new OutsideFailure('BadInput', `rollouts: ${text}`);
-  if (tasks.length === 0) throw problem('tasks is empty; name at least one task');
-  const twice = tasks.find((task, n) => tasks.indexOf(task) !== n);
-  if (twice !== undefined) throw problem(`tasks holds ${twice} twice; name it once and raise attempts`);
 }
 
 async function findWhole(store: ArtifactStore, plan: BatchPlan): Promise<Made | undefined> {
@@ -109,11 +95,8 @@ async function makeBatch(options: RollOutOptions, plan: BatchPlan, tools: ToolSc
   const isNew = new Set(plan.rollouts.flatMap((planned) => (planned.isNew ? [planned.key] : [])));
   const held = new Map([...[...written].filter(([key]) => !isNew.has(key)), ...taken.rollouts]);
   const reused = held.size;
-  const inOrder = (made: ReadonlyMap<string, Rollout>, rest?: ReadonlyMap<string, Rollout>) =>
-    plan.rollouts.map(({ key }) => (made.get(key) ?? rest?.get(key))!);
-  const onPlayed = (played: ReadonlyMap<string, ScoredRollout>) => options.onPlayed?.(inOrder(played));
-  const broken = await makeMissing({ options, plan, chunks, held, onPlayed }).finally(() => chunks.close());
-  const records = inOrder(held, broken);
+  const broken = await makeMissing({ options, plan, chunks, held }).finally(() => chunks.close());
+  const records = plan.rollouts.map(({ key }): Rollout => (held.get(key) ?? broken.get(key))!);
   const from = [...inputs, ...taken.from, ...(await storeTools(store, tools))];
   const stored = { store, title, policy, inputs: from, plan, records };
   return { ...(await storeBatch({ ...stored, isComplete: broken.size + isNew.size === 0 })), reused };

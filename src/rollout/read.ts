@@ -2,7 +2,6 @@
  * Reads stored batches: the outcomes of rollouts, or complete rollouts for training and for readers of conversations. Large batches do not block the
  * event loop.
  */
-import { z } from 'zod';
 import type { ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { breathing } from '../domain/concurrency';
@@ -10,10 +9,9 @@ import { isFailure } from '../domain/failures';
 import { jsonText } from '../domain/messages';
 import { outcomesSchema, taskMeans, type Outcome } from '../domain/outcomes';
 import type { TaskMeans } from '../domain/statistics';
-import { rolloutSchema, type Rollout, type ScoredRollout } from '../domain/rollout';
+import type { Rollout, ScoredRollout } from '../domain/rollout';
 
 export const ROLLOUTS_MEDIA_TYPE = 'application/jsonl';
-const lineSchema = jsonText.pipe(rolloutSchema);
 
 interface StoredRollouts {
   store: ArtifactStore;
@@ -24,13 +22,11 @@ interface StoredRollouts {
 export async function* readRollouts({ store, ref }: StoredRollouts): AsyncGenerator<Rollout> {
   const body = await store.read(ref);
   const breathe = breathing();
-  for (let start = 0, line = 1; start < body.length; line++) {
+  for (let start = 0; start < body.length;) {
     const lineBreak = body.indexOf(10, start);
     const end = lineBreak < 0 ? body.length : lineBreak;
-    const parsed = lineSchema.safeParse(body.toString('utf8', start, end));
-    if (!parsed.success)
-      throw new Error(`${ref.uri}, line ${line}: ${z.prettifyError(parsed.error)}; it is not a batch of rollouts`);
-    yield parsed.data;
+    // The store has checked the bytes, and the engine the fields when it made them.
+    yield JSON.parse(body.toString('utf8', start, end)) as Rollout;
     await breathe(end - start);
     start = end + 1;
   }

@@ -28,7 +28,6 @@ type Example = z.output<typeof exampleSchema>;
 const modelSchema = z.object({
   form: z.literal('labels'),
   options: z.array(z.string()).min(1),
-  /** The names that have a label, base first. */
   names: z.array(z.string()).min(2),
   neighbours: z.number().int().positive(),
   temperature: z.number().positive(),
@@ -129,7 +128,7 @@ interface Question {
 }
 
 /** Asks the base model about one text. Examples with the same text are left out, because they hold the answer. */
-export async function labelLogprobs(question: Question): Promise<LabelLogprobs> {
+async function labelLogprobs(question: Question): Promise<LabelLogprobs> {
   const { text, names, definitions, examples, neighbours, similar, likeliest } = question;
   const similarities = similar(text);
   const nearest = examples
@@ -196,7 +195,7 @@ function isSumOf(option: string, parts: readonly string[]): boolean {
 }
 
 /** Returns the parts of the first, and so smallest, option that solved the task in most trials; undefined if none did. */
-export function neededParts(options: readonly string[], outcomes: Readonly<Record<string, number[]>>) {
+function neededParts(options: readonly string[], outcomes: Readonly<Record<string, number[]>>) {
   const solved = options.find((option) => outcomes[option]?.length && mean(outcomes[option]) > 0.5);
   return solved?.split('+');
 }
@@ -207,8 +206,7 @@ const WORD = /[A-Za-z0-9_]+|[^ \t\r\nA-Za-z0-9_]/gu;
 
 type Vector = ReadonlyMap<string, number>;
 
-/** Builds an index of texts by TF-IDF over words. */
-export function similarWords(texts: readonly string[]): Similar {
+function similarWords(texts: readonly string[]): Similar {
   const held = texts.map(wordsOf);
   const idf = (word: string): number => Math.log((1 + texts.length) / (1 + (holding.get(word) ?? 0))) + 1;
   const holding = countsOf(held.flatMap((words) => [...words]));

@@ -7,7 +7,6 @@ import { defineKind } from '../domain/kinds';
 import { checkOptions, fitWithPython, foldsField, textOf, TIE } from './python-fit';
 import type { ChooseInput, ChosenOption, FittedRouter, RouterContext, RouterKind } from './router';
 
-/** The pattern of trainer/fit_router/ridge.py. */
 const TOKEN_PATTERN = '[A-Za-z0-9_]+|[^ \\t\\r\\nA-Za-z0-9_]';
 
 /** The words and word pairs of a text that count, as trainer/fit_router/ridge.py finds them. */

@@ -62,7 +62,6 @@ export type ChosenOption = z.infer<typeof chosenOptionSchema>;
 interface Router {
   readonly identity: Identity;
   fit(input: FitInput): Promise<Fit>;
-  /** Not called where the fit is constant. */
   choose(input: ChooseInput): Promise<ChosenOption>;
 }
 

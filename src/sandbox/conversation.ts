@@ -68,7 +68,6 @@ const READ = { text: 2_000, observation: 20_000, records: 16, objects: 64, field
 type Fields = Record<string, unknown>;
 type Plain = string | number | boolean;
 
-/** Of an observation that is a JSON object or array. */
 export function jsonOf(content: string): object | undefined {
   if (!/^\s*[{[]/.test(content)) return undefined;
   try {
@@ -94,7 +93,6 @@ export const recordsIn = (messages: readonly Message[]): string[] =>
     })
     .slice(-READ.records);
 
-/** The first ones, outer before inner. */
 function objectsIn(json: unknown): Fields[] {
   const found: Fields[] = [];
   const look = (value: unknown, around: Fields, depth: number): void => {

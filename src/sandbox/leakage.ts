@@ -13,7 +13,6 @@ import { unlessItFails } from './sandbox';
 
 const { imul } = Math;
 
-/** Lower case, words and numbers only, single spaces. */
 export const normalised = (text: string): string => (text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).join(' ');
 
 /** 53 bits (hex) of the normalised text, two hashes side by side over the hashes of its words, and how many words it has. Not for secrets. */

@@ -132,9 +132,8 @@ export function openModule(options: { source: string } & SandboxOptions) {
     throw new SandboxError(`${name}: ${path}: ${quoted(problem, QUOTED_CHARS / 2)}`);
   }
   return {
-    spent: sandbox.spent,
+    cpuMs: sandbox.cpuMs,
     close: sandbox.close,
-    /** Names that the module exports. */
     exports: () => call('exports', []),
     async describe() {
       const description = await call('describe', []);
@@ -158,7 +157,6 @@ export function openModule(options: { source: string } & SandboxOptions) {
   };
 }
 
-/** What `use` makes of a module, which is closed then. */
 export async function withModule<Result>(
   source: string,
   use: (module: EnvironmentModule) => Promise<Result>,

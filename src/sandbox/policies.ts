@@ -27,7 +27,6 @@ export interface Limits {
   success: number;
   reward: number;
 }
-/** Of policies that never read. */
 const BLIND: Limits = { success: 0.25, reward: 0.3 };
 /** Of shortcuts, of policies that copy what they read, and of a single branch of the solutions always: half the instances, and the slack of 102 seeds. */
 export const SHORTCUT: Limits = { success: 0.55, reward: 0.7 };
@@ -52,9 +51,7 @@ interface Audited {
   tools: readonly ToolSchema[];
   solved: readonly ScriptedEpisode[];
   writes: readonly ToolSchema[];
-  /** Whether a call is one of a write. */
   writesBy(call: NewCall): boolean;
-  /** The most frequent texts of the solutions. */
   texts: readonly string[];
   closing: string;
 }
@@ -70,7 +67,6 @@ function audited(tools: readonly ToolSchema[], solved: readonly ScriptedEpisode[
   return { tools, solved, writes, writesBy: ({ name }) => names.has(name), texts, closing: texts[0] ?? 'done .' };
 }
 
-/** All of them, in the order in which they are tried. */
 export function auditPolicies(o: { tools: readonly ToolSchema[]; solved: readonly ScriptedEpisode[] }): AuditPolicy[] {
   const plain = audited(o.tools, o.solved);
   const knowing = audited(withKnownValues(o.tools, o.solved), o.solved);
@@ -299,7 +295,6 @@ function ownCalls(
   });
 }
 
-/** First those that share most words with what the user said. */
 function byLikeness(records: readonly string[], said: string): string[] {
   const words = new Set(said.split(/\W+/));
   const shared = (record: string): number => record.split(/\W+/).filter((word) => words.has(word)).length;

@@ -3,7 +3,7 @@
  * loading: QuickJS keeps all of its state in the WebAssembly memory, which is copied back before each call, at a
  * fiftieth of a fresh context's price. It may import packages only: from sources, sandbox.ts compiles this one file.
  */
-import { openSync, readFileSync, readlinkSync, readSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import {
   DefaultIntrinsics,
@@ -40,11 +40,10 @@ export interface SandboxRequest {
   args: string;
 }
 /**
- * `json` is absent if the function returned undefined; the request `exports` answers the exported names. `ms` is how long it took.
+ * `json` is absent if the function returned undefined; the request `exports` answers the exported names.
  * After a `fatal` error this thread is not to be used again.
  */
-export type SandboxReply = { id: number; ms: number } & ({ json?: string } | { error: string; fatal: boolean });
-const TOGETHER_MS = 2;
+export type SandboxReply = { id: number } & ({ json?: string } | { error: string; fatal: boolean });
 /** The first message: from here on the thread's time is the module's. */
 export interface ThreadUp {
   /** cpuMsOf() takes it. */
@@ -65,33 +64,19 @@ const NO_MEMORY = 'InternalError: out of memory';
 /** What the prelude tells where the memory has run out, or may have. */
 const OUT_OF_MEMORY = new Set([NO_MEMORY, 'null was thrown, or the call is out of memory']);
 
-/** CPU time of this thread, for which the wall clock stands in where the kernel tells none. */
-const ownCpuMs = ((): (() => number) => {
-  const bytes = Buffer.alloc(64);
-  try {
-    const file = openSync('/proc/thread-self/schedstat', 'r');
-    const read = (): number => msOf(bytes.toString('latin1', 0, readSync(file, bytes, 0, bytes.length, 0)));
-    if (read() > 0) return read;
-  } catch {
-    // Another system.
-  }
-  return () => performance.now();
-})();
+const cpuMsOf = (thread: string): number => parseInt(readFileSync(`${thread}/schedstat`, 'latin1'), 10) / 1e6;
 
-/** Nanoseconds on a CPU are the first of its numbers. */
-function msOf(schedstat: string): number {
-  return parseInt(schedstat, 10) / 1e6;
-}
-
-/** What other threads know this one by: a folder of the kernel's, if it is one that tells CPU times. */
-function ownThread(): string | undefined {
+/** The kernel's folder of this thread, by which other threads read its CPU time, too; undefined if the kernel has no such figures. */
+const ownThread = ((): string | undefined => {
   try {
     const thread = `/proc/${readlinkSync('/proc/thread-self')}`;
-    return msOf(readFileSync(`${thread}/schedstat`, 'latin1')) > 0 ? thread : undefined;
+    return cpuMsOf(thread) > 0 ? thread : undefined;
   } catch {
     return undefined;
   }
-}
+})();
+
+const ownCpuMs = (): number => (ownThread === undefined ? performance.now() : cpuMsOf(ownThread));
 
 /**
  * Interrupts a call that has used its CPU time. The clock is asked at the interpreter's first look (some 10,000 operations into a call)
@@ -181,7 +166,7 @@ async function serve(): Promise<void> {
   // It never grows: what a call can allocate must not depend on the calls before. Pages that nobody touches cost nothing.
   const wasmMemory = new WebAssembly.Memory({ initial: limits.memoryPages, maximum: limits.memoryPages });
   const wasm = await newQuickJSWASMModuleFromVariant(newVariant(RELEASE_SYNC, { wasmMemory, wasmModule: interpreter }));
-  port.postMessage({ thread: ownThread() } satisfies ThreadUp);
+  port.postMessage({ thread: ownThread } satisfies ThreadUp);
   const timer = new CallTimer(limits.callMs);
   let loaded: LoadedModule | { error: string };
   try {
@@ -190,17 +175,10 @@ async function serve(): Promise<void> {
     loaded = failureOf(error);
   }
   Atomics.add(progress.done, 0, 1);
-  let replies: SandboxReply[] = [];
-  let since = 0;
   let ended = false;
-  const flush = (): void => {
-    if (replies.length > 0) port.postMessage(replies);
-    replies = [];
-  };
   port.on('message', ({ id, name, args }: SandboxRequest) => {
     if (ended) return;
     Atomics.store(progress.running, 0, id);
-    const started = performance.now();
     let answer: { json?: string } | { error: string; fatal: boolean };
     try {
       if ('error' in loaded) throw new Failed(loaded.error, false);
@@ -212,14 +190,7 @@ async function serve(): Promise<void> {
       ended = 'error' in answer && answer.fatal;
     }
     Atomics.add(progress.done, 0, 1);
-    const now = performance.now();
-    if (replies.length === 0) {
-      since = started;
-      setImmediate(flush);
-    }
-    replies.push({ id, ms: now - started, ...answer });
-    // A message costs as much as a short call: those that were asked together are answered together.
-    if (ended || now - since > TOGETHER_MS) flush();
+    port.postMessage({ id, ...answer } satisfies SandboxReply);
   });
 }
 
@@ -277,9 +248,10 @@ delete Math.random;
     try {
       if (thrown === null) return 'null was thrown, or the call is out of memory';
       if (typeof thrown !== 'object' && typeof thrown !== 'function') return cut(textOf(thrown));
-      const { name, message } = thrown;
+      const { name, message, lineNumber } = thrown;
       if (typeof message !== 'string') return 'an object without a message was thrown';
-      return cut(typeof name === 'string' ? cut(name) + ': ' + message : message);
+      const place = name === 'SyntaxError' && typeof lineNumber === 'number' ? ' in line ' + lineNumber : '';
+      return cut(typeof name === 'string' ? cut(name) + place + ': ' + message : message);
     } catch {
       return 'something was thrown that cannot be read';
     }

@@ -1,7 +1,7 @@
 /**
  * A sandboxed module: its functions are called with JSON values in a worker thread. Whatever the module does, its caller gets a SandboxError and the
- * other calls get their answers: those that waited behind a killed one are asked again in a new thread. Threads are shared out among the sandboxes of a
- * process: who asks first is served first, and nobody waits without end.
+ * other calls get their answers: those that waited behind a killed one are asked again in a new thread. A sandbox without calls may lose its thread to
+ * another one; its next call starts a new one.
  */
 import { Worker } from 'node:worker_threads';
 import { OutsideFailure } from '../domain/failures';
@@ -15,9 +15,7 @@ import {
   quoted,
   QUOTED_CHARS,
   RESULT_CHARS,
-  IDLE_MS,
   MOST_THREADS,
-  TURN_MS,
 } from './limits';
 import type { SandboxReply, SandboxRequest, ThreadUp, SandboxWorkerData } from './sandbox-worker';
 import { existsSync, readFileSync } from 'node:fs';
@@ -101,71 +99,17 @@ function watchThread(o: {
   return () => clearInterval(look);
 }
 
-export interface Claim {
-  /** The slot is the claimant's until it releases it. */
-  granted(): void;
-  /** Asks for the slot back: the claimant has been idle. */
-  giveBack(): void;
-  /** Since when nothing has been asked of it; undefined while it works. */
-  idleSince(): number | undefined;
+interface Threaded {
+  isIdle(): boolean;
+  drop(): void;
 }
+/** The sandboxes that have a thread. Those that are idle are in the order in which they became so. */
+const threaded = new Set<Threaded>();
 
-export interface ThreadSlots {
-  claim(claimant: Claim): void;
-  release(claimant: Claim): void;
-  /** Whether one that works has to release its slot now, between two calls. */
-  turnIsOver(claimant: Claim): boolean;
+/** Ends the thread that has been idle for the longest, if there are many. Busy threads go on, so there may be more for a while. */
+function makeRoom(): void {
+  if (threaded.size >= MOST_THREADS) [...threaded].find((one) => one.isIdle())?.drop();
 }
-
-const RECLAIM_MS = 50;
-
-export function threadSlots(o: { most: number; idleMs: number; turnMs: number }): ThreadSlots {
-  const holding = new Map<Claim, number>();
-  const waiting = new Map<Claim, number>();
-  let look: NodeJS.Timeout | undefined;
-
-  function fill(): void {
-    for (const claimant of waiting.keys()) {
-      if (holding.size >= o.most) break;
-      waiting.delete(claimant);
-      holding.set(claimant, performance.now());
-      claimant.granted();
-    }
-    if (waiting.size > 0) return void (look ??= setInterval(reclaim, RECLAIM_MS));
-    clearInterval(look);
-    look = undefined;
-  }
-
-  /** From the one that has been idle longest. */
-  function reclaim(): void {
-    const idle = [...holding.keys()].flatMap((claimant) => {
-      const since = claimant.idleSince();
-      return since !== undefined && performance.now() - since >= o.idleMs ? [{ claimant, since }] : [];
-    });
-    idle.sort((a, b) => a.since - b.since)[0]?.claimant.giveBack();
-  }
-
-  return {
-    claim(claimant) {
-      if (holding.has(claimant) || waiting.has(claimant)) return;
-      waiting.set(claimant, performance.now());
-      fill();
-    },
-    release(claimant) {
-      holding.delete(claimant);
-      waiting.delete(claimant);
-      fill();
-    },
-    turnIsOver(claimant) {
-      const [asked] = waiting.values();
-      const since = holding.get(claimant);
-      if (asked === undefined || since === undefined) return false;
-      return performance.now() - Math.max(asked, since) >= o.turnMs;
-    },
-  };
-}
-
-const processThreads = threadSlots({ most: MOST_THREADS, idleMs: IDLE_MS, turnMs: TURN_MS });
 
 /** The module did something that no environment may do. The episode is broken; there is no reward. */
 export class SandboxError extends OutsideFailure {
@@ -181,11 +125,10 @@ export const unlessItFails = <Result>(result: Promise<Result>): Promise<Result |
     throw error;
   });
 
-/** Where they are to be others than those of limits.ts, and of this process. */
+/** Replaces limits of limits.ts. */
 export interface SandboxOptions {
   callMs?: number;
   killMs?: number;
-  threads?: ThreadSlots;
 }
 
 export interface Sandbox {
@@ -194,7 +137,8 @@ export interface Sandbox {
    * list of the names that there are.
    */
   call(name: string, args: unknown[]): Promise<unknown>;
-  spent(): { cpuMs: number; functions: { name: string; calls: number; ms: number }[] };
+  /** CPU time of the calls so far. */
+  cpuMs(): number;
   close(): Promise<void>;
 }
 
@@ -208,25 +152,25 @@ const MOST_IDS = 2 ** 30;
 
 /** Opens a sandbox over the text of an ES module. The module is loaded in the thread: a load error comes with the first call. */
 export function openSandbox({ source, ...options }: { source: string } & SandboxOptions): Sandbox {
-  const { callMs = CALL_CPU_MS, killMs = KILL_CPU_MS, threads = processThreads } = options;
+  const { callMs = CALL_CPU_MS, killMs = KILL_CPU_MS } = options;
   const limits = { callMs, memoryPages: MEMORY_PAGES, resultChars: RESULT_CHARS, quotedChars: QUOTED_CHARS };
   const pending = new Map<number, Pending>();
-  const functions = new Map<string, { calls: number; ms: number }>();
   let worker: Worker | undefined;
   let endWatch = (): void => {};
   let [lastId, cpuMs] = [0, 0];
   let running: () => Pending | undefined;
-  let idleSince: number | undefined = performance.now();
   let closed = false;
-  const claim = { granted: start, giveBack: drop, idleSince: () => idleSince };
+  const self: Threaded = { drop, isIdle: () => pending.size === 0 };
 
   function start(): void {
+    makeRoom();
+    threaded.add(self);
     const shared = (): Int32Array => new Int32Array(new SharedArrayBuffer(4));
     const progress = { running: shared(), done: shared() };
     const started = startThread({ source, limits, progress });
     worker = started;
     running = () => pending.get(Atomics.load(progress.running, 0)) ?? [...pending.values()][0];
-    started.on('message', (message: ThreadUp | SandboxReply[]) => {
+    started.on('message', (message: ThreadUp | SandboxReply) => {
       if (worker !== started) return;
       if ('thread' in message)
         endWatch = watchThread({
@@ -236,12 +180,11 @@ export function openSandbox({ source, ...options }: { source: string } & Sandbox
           used: (ms) => void (cpuMs += ms),
           kill: (reason) => blame(started, reason),
         });
-      else message.forEach(answer);
+      else answer(message);
     });
     started.on('error', (error) => blame(started, `the thread failed: ${quoted(error.message)}`));
     started.on('exit', () => blame(started, 'the thread ended'));
     for (const { request } of pending.values()) started.postMessage(request);
-    if (pending.size === 0) rest();
   }
 
   function answer(reply: SandboxReply): void {
@@ -249,13 +192,10 @@ export function openSandbox({ source, ...options }: { source: string } & Sandbox
     if (!call) return;
     const { request } = call;
     settle(request.id);
-    const { calls, ms } = functions.get(request.name) ?? { calls: 0, ms: 0 };
-    functions.set(request.name, { calls: calls + 1, ms: ms + reply.ms });
     if ('error' in reply) {
       call.reject(new SandboxError(`${request.name}: ${quoted(reply.error)}`));
       if (reply.fatal) return drop();
     } else read(call, reply.json);
-    if (threads.turnIsOver(claim)) drop();
   }
 
   /** Nothing that a thread says may end the process, and what is read here can be written again: not too deep for JSON.stringify(). */
@@ -276,8 +216,10 @@ export function openSandbox({ source, ...options }: { source: string } & Sandbox
 
   /** A thread that waits for calls does not keep the process alive; one that has calls does. */
   function rest(): void {
-    idleSince = performance.now();
-    worker?.unref();
+    if (!worker) return;
+    worker.unref();
+    threaded.delete(self);
+    threaded.add(self);
   }
 
   /** Fails the call that was running; the others are asked again. */
@@ -296,11 +238,9 @@ export function openSandbox({ source, ...options }: { source: string } & Sandbox
     const last = worker;
     worker = undefined;
     endWatch();
-    const release = (): void => {
-      threads.release(claim);
-      if (pending.size > 0) threads.claim(claim);
-    };
-    if (last) void last.terminate().then(release, release);
+    threaded.delete(self);
+    void last?.terminate();
+    if (pending.size > 0) start();
   }
 
   function ask(name: string, args: unknown[]): Promise<unknown> {
@@ -308,26 +248,23 @@ export function openSandbox({ source, ...options }: { source: string } & Sandbox
     return new Promise((resolve, reject) => {
       const request = { id: (lastId = (lastId % MOST_IDS) + 1), name, args: JSON.stringify(args) };
       pending.set(request.id, { request, resolve, reject });
-      if (idleSince !== undefined) worker?.ref();
-      idleSince = undefined;
+      if (pending.size === 1) worker?.ref();
       if (worker) worker.postMessage(request);
-      else threads.claim(claim);
+      else start();
     });
   }
 
   return {
     call: ask,
-    spent: () => ({ cpuMs, functions: [...functions].map(([name, spent]) => ({ name, ...spent })) }),
+    cpuMs: () => cpuMs,
     async close() {
       closed = true;
-      const last = worker;
-      worker = undefined;
-      endWatch();
       for (const { request, reject } of pending.values())
         reject(new SandboxError(`${request.name}: the sandbox was closed`));
       pending.clear();
+      const last = worker;
+      drop();
       await last?.terminate();
-      threads.release(claim);
     },
   };
 }

@@ -17,7 +17,7 @@ import { failed, solutionChecks } from './solution-checks';
 import { schemaFindings } from './vocabulary';
 
 /** Part of the key of a stored result: changes whenever a module could be judged otherwise. */
-export const SELF_TEST_VERSION = '14';
+export const SELF_TEST_VERSION = '15';
 
 const FROM_EACH = 34;
 export const TESTED_SEEDS = Array.from({ length: FROM_EACH }, (_, n) =>
@@ -25,7 +25,6 @@ export const TESTED_SEEDS = Array.from({ length: FROM_EACH }, (_, n) =>
 ).flat();
 /** Training seeds after those, which are solved only: a small table of instances repeats there. */
 const MORE_TRAINING = Array.from({ length: 66 }, (_, n) => TRAINING_SEEDS + FROM_EACH + n);
-/** Seeds that are solved twice. */
 const TWICE = 10;
 /** Findings go from hand to hand as messages of limited size; a module's texts, and what is wrong with it, have no limit. */
 const MOST_FINDINGS = 20;
@@ -75,7 +74,6 @@ async function* examine({ source, stage }: { source: string; stage: Stage }): As
   const solved = await stage.solve(TESTED_SEEDS);
   for (const check of solutionChecks)
     yield* await check({
-      tools,
       maxSteps,
       solved,
       again: () => stage.solve(TESTED_SEEDS.slice(0, TWICE)),
@@ -109,15 +107,17 @@ type Stage = ReturnType<typeof openStage>;
 /** Plays episodes as long as the module has time left, counted from here on. */
 function openStage({ module, progress, cpuMs }: { module: EnvironmentModule; progress: Progress; cpuMs: number }) {
   let [done, total] = [0, 0];
-  const before = module.spent().cpuMs;
+  const before = module.cpuMs();
   const atOnce = createLimit(PARALLEL);
   const each = <Item, Result>(items: readonly Item[], work: (item: Item) => Promise<Result>): Promise<Result[]> =>
     Promise.all(items.map((item) => atOnce(() => work(item))));
 
   async function playOne(seed: number, script: Script, maxSteps?: number): Promise<ScriptedEpisode> {
-    const spent = module.spent();
     const most = Math.max(cpuMs, SELF_TEST_EPISODE_CPU_MS * total);
-    if (spent.cpuMs - before > most) throw new OutOfTime(timeFinding(most, done, spent.functions));
+    if (module.cpuMs() - before > most)
+      throw new OutOfTime(
+        `the self-test ends unfinished: ${most / 1000} s of computing went into ${done} episodes: make the functions faster`,
+      );
     const episode = await play(module, { seed, script, maxSteps });
     skip(1);
     return episode;
@@ -138,19 +138,6 @@ function openStage({ module, progress, cpuMs }: { module: EnvironmentModule; pro
     plan: (episodes: number) => void (total += episodes),
     skip,
   };
-}
-
-function timeFinding(
-  cpuMs: number,
-  episodes: number,
-  functions: ReturnType<EnvironmentModule['spent']>['functions'],
-): string {
-  const slowest = functions.sort((a, b) => b.ms - a.ms).slice(0, 3);
-  const times = slowest.map(({ name, calls, ms }) => `${name} ${(ms / 1000).toFixed(1)} s in ${calls} calls`);
-  return (
-    `the self-test ends unfinished: ${cpuMs / 1000} s of computing went into ${episodes} episodes ` +
-    `(${times.join(', ')}): make these functions faster`
-  );
 }
 
 /** Names are those of any seed: a shortcut of one instance only is one as well. */

@@ -1,20 +1,15 @@
 /** Checks of a module by its reference solutions. Each check returns its findings. */
 import { createHash } from 'node:crypto';
-import type { ToolSchema } from '../domain/messages';
 import { isSuccess } from '../domain/rollout';
 import { HELD_OUT_SEEDS, TRAINING_SEEDS } from '../domain/seeds';
 import { answersIn, assistantMessages, jsonOf } from './conversation';
 import type { ScriptedEpisode } from './module';
 import { quoted } from './limits';
-import { hasShape, recordShape } from './vocabulary';
 
 interface Solutions {
-  tools: readonly ToolSchema[];
   maxSteps: number;
   solved: readonly ScriptedEpisode[];
-  /** The first of `solved`, played once more. */
   again(): Promise<ScriptedEpisode[]>;
-  /** Solutions of further training seeds. */
   moreTraining(): Promise<ScriptedEpisode[]>;
 }
 
@@ -90,26 +85,11 @@ async function repeatFindings({ solved, moreTraining }: Solutions): Promise<stri
 /** Begins as JSON does, and as no Python text and no prose does. */
 const AS_JSON = /^\s*\[?\s*\{\s*"/;
 
-/** Observations have the shape of their tool's outputSchema; without one, none is broken JSON. */
-function observationFindings({ solved, tools }: Solutions): string[] {
-  return tools.flatMap(({ name, outputSchema }) => {
-    const seeds = new Map<string, number>();
-    for (const { seed, messages } of solved)
-      for (const { tool, content } of answersIn(messages))
-        if (tool === name && !seeds.has(content)) seeds.set(content, seed);
-    const shape = outputSchema && recordShape(outputSchema);
-    for (const [content, seed] of seeds) {
-      const problem = shape
-        ? SHAPE_PROBLEMS[String(hasShape(shape, content))]
-        : AS_JSON.test(content) && !jsonOf(content) && BROKEN;
-      if (problem) return [`step: seed ${seed}: "${quoted(content)}" of ${quoted(name, 100)} ${problem}`];
-    }
-    return [];
-  });
+function* observationFindings({ solved }: Solutions): Generator<string> {
+  for (const { seed, messages } of solved)
+    for (const { tool, content } of answersIn(messages))
+      if (AS_JSON.test(content) && !jsonOf(content)) {
+        const what = `step: seed ${seed}: "${quoted(content)}" of ${quoted(tool, 100)}`;
+        return yield `${what} is broken JSON: write it with JSON.stringify`;
+      }
 }
-
-const BROKEN = 'is broken JSON: write it with JSON.stringify';
-const SHAPE_PROBLEMS: Record<string, string> = {
-  false: 'does not have the shape of its outputSchema',
-  unknown: 'takes too long to compare with its outputSchema: make observations shorter, or fields less alike',
-};

@@ -1,72 +1,39 @@
 /**
- * Schemas of a module's tools: what is wrong with them, the values that they allow, and texts compared with them. The
- * work is limited, and no regular expression is run that a module wrote.
+ * Schemas of a module's tools: what is wrong with them, the values that they allow, and those values in texts. The work is limited, and no regular
+ * expression is run that a module wrote.
  */
+import { z } from 'zod';
 import type { JsonSchema, ToolSchema } from '../domain/messages';
 import { MOST_PARTS, NAME_CHARS, quoted, SCHEMA } from './limits';
 
-/** Places in a text that are looked at while it is compared with a schema. */
-const MATCH_STEPS = 500_000;
+const listed = z.union(
+  [z.string().max(NAME_CHARS), z.number(), z.boolean(), z.null()],
+  `give texts of up to ${NAME_CHARS} characters, or numbers`,
+);
+/** What the self-test draws from a schema. Other keywords are not read. */
+const drawnSchema: z.ZodType = z.lazy(() =>
+  z
+    .looseObject({
+      enum: z.array(listed).min(1).max(SCHEMA.options).optional(),
+      pattern: z.string().max(SCHEMA.patternChars).refine(isExpression, 'no regular expression').optional(),
+      minimum: z.number().optional(),
+      maximum: z.number().optional(),
+      multipleOf: z.number().positive().optional(),
+      items: drawnSchema.optional(),
+      properties: z.record(z.string().max(NAME_CHARS), drawnSchema).optional(),
+    })
+    .refine(({ minimum = -Infinity, maximum = Infinity }) => minimum <= maximum, 'minimum is above maximum'),
+);
+const toolsSchema = z.object({ parameters: drawnSchema, outputSchema: drawnSchema.optional() });
 
-/** `describe: <tool>.parameters.properties.<name>: <what is wrong>: <how to mend it>`, for each place. */
+/** `describe: <tool>.parameters.properties.<name>.<keyword>: <what is wrong>`, for each place. */
 export const schemaFindings = (tools: readonly ToolSchema[]): string[] =>
-  tools.flatMap(({ name, parameters, outputSchema = {} }) =>
-    Object.entries({ parameters, outputSchema }).flatMap(([field, schema]) =>
-      [...problemsOf(schema, { path: `${name}.${field}`, depth: 0 })].map((wrong) => `describe: ${quoted(wrong)}`),
+  tools.flatMap((tool) =>
+    (toolsSchema.safeParse(tool).error?.issues ?? []).map(
+      ({ path, message }) => `describe: ${quoted(`${[tool.name, ...path].join('.')}: ${message}`)}`,
     ),
   );
 
-function* problemsOf(schema: unknown, { path, depth }: { path: string; depth: number }): Generator<string> {
-  if (typeof schema !== 'object' || schema === null || Array.isArray(schema))
-    return yield `${path}: no schema: give an object`;
-  if (depth > SCHEMA.depth) return yield `${path}: nested more than ${SCHEMA.depth} deep: give fewer levels`;
-  const { properties, items, ...own } = schema as Record<string, unknown>;
-  for (const [keyword, problem] of Object.entries(PROBLEMS)) {
-    const wrong = own[keyword] === undefined ? undefined : problem(own[keyword]);
-    if (wrong) yield `${path}.${keyword}: ${wrong}`;
-  }
-  if (Number(own.minimum) > Number(own.maximum)) yield `${path}: minimum is above maximum`;
-  if (items !== undefined) yield* problemsOf(items, { path: `${path}.items`, depth: depth + 1 });
-  if (properties === undefined) return;
-  if (typeof properties !== 'object' || properties === null || Array.isArray(properties))
-    return yield `${path}.properties: no object: give a schema under each name`;
-  const entries = Object.entries(properties);
-  if (entries.length > SCHEMA.properties)
-    return yield `${path}.properties: ${entries.length}, more than ${SCHEMA.properties}`;
-  for (const [name, property] of entries)
-    yield* problemsOf(property, { path: `${path}.properties.${quoted(name, 50)}`, depth: depth + 1 });
-}
-
-const PROBLEMS: Record<string, (value: unknown) => string | undefined> = {
-  enum: (value) => {
-    if (!Array.isArray(value) || value.length === 0) return 'no list of values: give one or more';
-    if (value.length > SCHEMA.options)
-      return `${value.length} values, more than ${SCHEMA.options}: give a pattern or fewer`;
-    return value.every(isValue) ? undefined : `give texts of up to ${NAME_CHARS} characters, or numbers`;
-  },
-  pattern: (value) => {
-    if (typeof value !== 'string') return 'no text: give a regular expression';
-    if (value.length > SCHEMA.patternChars)
-      return `${value.length} characters, more than ${SCHEMA.patternChars}: give a shorter one`;
-    if (
-      [...value.matchAll(/\{(\d+)(?:,(\d*))?\}/g)].some(([, ...counts]) =>
-        counts.some((n) => Number(n ?? 0) > SCHEMA.repeat),
-      )
-    )
-      return `it repeats more than ${SCHEMA.repeat} times: repeat less`;
-    return isExpression(value) ? undefined : 'no regular expression: mend it';
-  },
-  minimum: (value) => (Number.isFinite(value) ? undefined : 'no number: give one'),
-  maximum: (value) => (Number.isFinite(value) ? undefined : 'no number: give one'),
-  multipleOf: (value) => (Number.isFinite(value) && Number(value) > 0 ? undefined : 'give a number above 0'),
-};
-
-const isValue = (value: unknown): boolean =>
-  typeof value === 'string'
-    ? value.length <= NAME_CHARS
-    : value === null || ['number', 'boolean'].includes(typeof value);
-
-/** It is read, never run. */
 function isExpression(pattern: string): boolean {
   try {
     return new RegExp(pattern) instanceof RegExp;
@@ -128,15 +95,8 @@ function classCharacters(text: string): string[] {
   return ranges.every((range) => range.length > 0) ? ranges.flat() : [];
 }
 
-/** A regular expression's source that matches the text as it is. */
-export const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-
-/** One that matches the vocabulary's values. For a target's own schemas: a module's are compared by hasShape(). */
-export const expressionOf = ({ parts }: Pick<Vocabulary, 'parts'>): string =>
-  parts.map((options) => `(?:${options.map(escaped).join('|')})`).join('');
-
-/** Texts of which one stands at a place, by length; `any`: any text of a character or more. */
-type Part = 'any' | ReadonlyMap<number, ReadonlySet<string>>;
+/** Texts of which one stands at a place, by length. */
+type Part = ReadonlyMap<number, ReadonlySet<string>>;
 
 function partOf(options: readonly string[]): Part {
   const byLength = new Map<number, Set<string>>();
@@ -147,45 +107,10 @@ function partOf(options: readonly string[]): Part {
 /** Where a part may end that begins at one of these places. */
 function endsOf(part: Part, text: string, starts: ReadonlySet<number>): Set<number> {
   const ends = new Set<number>();
-  if (part === 'any') {
-    const first = [...starts].reduce((least, at) => Math.min(least, at), text.length);
-    for (let at = first + 1; at <= text.length; at += 1) ends.add(at);
-    return ends;
-  }
   for (const at of starts)
     for (const [length, options] of part)
       if (at + length <= text.length && options.has(text.slice(at, at + length))) ends.add(at + length);
   return ends;
-}
-
-const SPACE = partOf([' ']);
-const NEXT = ' ; ';
-
-/** Records of the schema's values separated by spaces, " ; " between records; what has no vocabulary may be any text. */
-export function recordShape({ properties = {} }: JsonSchema): Part[] {
-  return Object.values(properties).flatMap((property, n) => {
-    const parts = vocabularyOf(property)?.parts.map(partOf) ?? ['any' as const];
-    return n > 0 ? [SPACE, ...parts] : parts;
-  });
-}
-
-/** Whether a text is one record of the shape or more; `unknown` if that takes too many steps to tell. */
-export function hasShape(shape: readonly Part[], text: string): boolean | 'unknown' {
-  const records = new Set<number>();
-  let steps = 0;
-  for (let starts = new Set([0]); starts.size > 0;) {
-    let ends = starts;
-    for (const part of shape) {
-      ends = endsOf(part, text, ends);
-      steps += ends.size;
-      if (steps > MATCH_STEPS) return 'unknown';
-    }
-    if (ends.has(text.length)) return true;
-    const next = [...ends].filter((at) => text.startsWith(NEXT, at)).map((at) => at + NEXT.length);
-    starts = new Set(next.filter((at) => !records.has(at)));
-    for (const at of starts) records.add(at);
-  }
-  return false;
 }
 
 /** Values of a schema with a vocabulary among a text's words, in order: all of a word, or several words. */

@@ -1,7 +1,4 @@
-/**
- * The index of a campaign, `campaigns/NAME/index/`: the keys that its steps found or made. Each step writes the keys that it adds before its result
- * is returned, and every few seconds while it runs. The index keeps them from garbage collection until the campaign is deleted.
- */
+/** The index of a campaign: the keys that its steps found or made. It keeps them from garbage collection until the campaign is deleted. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { z } from 'zod';
 import { forEachBounded } from '../domain/concurrency';
@@ -10,7 +7,6 @@ import { sha256 } from './hash';
 import type { RecordFiles } from './store';
 
 const WRITE_MS = 10_000;
-/** Number of indexes that are read at once. */
 const CONCURRENCY = 16;
 
 interface StepKeys {
@@ -61,7 +57,6 @@ export async function indexed<Result>(
 }
 
 const indexText = jsonText.pipe(z.array(z.string()));
-/** Indexes never change. */
 const known = new WeakMap<RecordFiles, Map<string, string[]>>();
 
 /** Returns the keys of a campaign, in the order of writing; without a name those of all campaigns. */
@@ -80,7 +75,6 @@ export async function keysOf(files: RecordFiles, campaign?: string): Promise<str
   return [...new Set(listed.flatMap(({ path }) => read.get(path) ?? []))];
 }
 
-/** Returns the campaigns that have an index. */
 export async function indexedCampaigns(files: RecordFiles): Promise<string[]> {
   return [...new Set((await files.list('campaigns/')).map(({ path }) => path.split('/')[1]!))];
 }

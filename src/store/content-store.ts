@@ -34,12 +34,10 @@ export const RENEWED_MS = 12 * 3600 * 1000;
 const REMEDY = 'run the same `campaign run` again: it makes it again';
 const FOLDER_MEDIA_TYPE = 'application/vnd.campaign.folder+json';
 
-/** Number of files of a folder that are stored or fetched at once. */
 const TRANSFERS = 4;
-/** Number of record files that are removed at once. */
 const CONCURRENCY = 32;
 
-interface TextFile {
+export interface TextFile {
   text: string;
   version: string;
   changedMs: number;
@@ -57,30 +55,22 @@ export interface Backend {
   renew(path: string, file: TextFile): Promise<boolean>;
   /** Removes a file. With `version` it removes only that version, and returns false if it is not there. */
   remove(path: string, version?: string): Promise<boolean>;
-  /** Removes a file that was last written before that time. */
   removeOlder(path: string, thanMs: number): Promise<void>;
   putFile(path: string, file: string): Promise<void>;
-  /** Returns false if there is nothing at the path. */
   getFile(path: string, file: string): Promise<boolean>;
-  /** Returns the files whose paths begin with the prefix. */
   list(prefix?: string): Promise<StoredFile[]>;
-  /** Returns the temporary files and folders of ended processes. */
   leftovers(): Promise<string[]>;
-  /** Returns the time of the last write; undefined if there is no file. */
   changedMs(path: string): Promise<number | undefined>;
   readonly objects: {
-    /** Returns whether the object is there and whole. It does not read an object of a bucket for this. */
     has(sha: string): Promise<boolean>;
     /** Stores bytes, or renews the object that holds them, so that it counts as written now. Returns their sha256. */
     put(body: Uint8Array | string): Promise<string>;
     /** Stores a file in the same way. It may be linked instead of copied, and is read-only from then on. */
     takeOver(file: string): Promise<string>;
-    /** Returns the bytes of an object; undefined if it is damaged or missing. */
     read(sha: string): Promise<Buffer | undefined>;
     /** Makes the local file `to` hold the object; returns false if the object is damaged or missing. */
     giveOut(sha: string, to: string): Promise<boolean>;
   };
-  /** Returns the local folder for the files of a folder artifact. */
   folderPath(sha: string): string;
 }
 
@@ -199,7 +189,6 @@ export function openContentStore(backend: Backend): ArtifactStore {
     return entry.ref;
   }
 
-  /** Returns the entry in a file; undefined if it is damaged or missing. */
   async function entryAt(path: string): Promise<Entry | undefined> {
     return parseEntry((await backend.read(path))?.text ?? '');
   }
@@ -217,7 +206,6 @@ export function openContentStore(backend: Backend): ArtifactStore {
     }
   }
 
-  /** Writes the provenance unless it is there and whole. */
   async function putProvenance(entry: Entry): Promise<void> {
     const path = provenancePath(entry.ref.sha256);
     while (!(await backend.create(path, formatEntry(entry)))) {
@@ -234,7 +222,6 @@ export function openContentStore(backend: Backend): ArtifactStore {
     return listing !== undefined && there.every(Boolean);
   }
 
-  /** Returns the listing of a folder artifact; undefined if it is damaged or missing. */
   async function listingOf({ sha256: sha }: ArtifactRef): Promise<Listing | undefined> {
     const body = await objects.read(sha);
     if (!body) return undefined;
@@ -246,7 +233,6 @@ export function openContentStore(backend: Backend): ArtifactStore {
     }
   }
 
-  /** Returns the failure for a damaged or missing file of an artifact. */
   async function damaged(ref: Pick<ArtifactRef, 'uri' | 'sha256'>, path: string): Promise<OutsideFailure> {
     const file = backend.address(path);
     const what =
@@ -258,7 +244,6 @@ export function openContentStore(backend: Backend): ArtifactStore {
     return new OutsideFailure('ArtifactDamaged', `artifact ${ref.uri} (${origin}) ${what}; ${REMEDY}`);
   }
 
-  /** Returns the sha256 of all objects of an artifact. */
   async function partsOf(ref: ArtifactRef): Promise<string[]> {
     // The files of a damaged listing are unknown, and the folder is made again.
     const listing = isFolder(ref) ? await listingOf(ref).catch(() => undefined) : undefined;
@@ -311,7 +296,6 @@ export interface StoredFile {
   path: string;
   isFolder: boolean;
   bytes: number;
-  /** Number of hard links. */
   names: number;
   changedMs: number;
 }

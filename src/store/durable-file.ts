@@ -1,18 +1,13 @@
-/**
- * Durable files. A path holds nothing or the whole content: data is written to a temporary file, flushed, and then given its name. The name of a
- * temporary file holds host and process of its writer, so that the files of ended processes can be removed.
- */
+/** Durable files: data is written to a temporary file, flushed, and then given its name. Temporary files name host and process of their writer. */
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, open, readdir, rename, stat, statfs, unlink, writeFile } from 'node:fs/promises';
+import { link, mkdir, open, readdir, rename, stat, unlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { OutsideFailure } from '../domain/failures';
 
-/** Returns whether the error is a system error with one of these codes (ENOENT, EEXIST, ...). */
 export const isCode = (error: unknown, ...codes: string[]): boolean =>
   codes.includes(String((error as { code?: unknown } | undefined)?.code));
 
-/** Returns the result of `work`, or undefined if there is no such file. */
 export const ifThere = <Result>(work: Promise<Result>): Promise<Result | undefined> =>
   work.catch((error: unknown) => {
     if (isCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
@@ -39,8 +34,6 @@ export async function makeFolder(path: string): Promise<void> {
     if (!isCode(error, 'ENOENT') || dirname(path) === path) throw error;
     await makeFolder(dirname(path));
     await mkdir(path).catch((again: unknown) => {
-      // As in /proc, though the folder above is there.
-      if (isCode(again, 'ENOENT')) throw new Error(`no folder can be made at ${path}`, { cause: again });
       if (!isCode(again, 'EEXIST')) throw again;
     });
     await flush(dirname(path));
@@ -60,7 +53,6 @@ export function folderIn(root: string, name: string): string {
 /** Returns the folder of a home's temporary files. It is in the store's folder, where leftovers are removed. */
 export const asideIn = (home: string): string => join(home, 'artifacts', 'aside');
 
-/** Returns a new path in `folder`. */
 export const asidePath = (folder: string): string =>
   join(folder, `${hostname()}-${process.pid}-${randomBytes(8).toString('hex')}`);
 
@@ -83,7 +75,6 @@ function isOfDeadProcess(name: string): boolean {
   return host === hostname() && !lives(Number(pid));
 }
 
-/** Returns whether the process runs on this host. */
 export function lives(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -102,16 +93,14 @@ export interface DurableWrite {
   mode?: number;
 }
 
-/** Other processes may remove an empty folder between the moment it is made and its use. */
-const FOLDER_ATTEMPTS = 5;
-
-/** Runs `work`, which makes a file in `folder`, and makes the folder first where it is missing. */
-async function inFolder(folder: string, work: () => Promise<void>): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    const error: unknown = await work().then(() => undefined, (reason: unknown) => reason); // prettier-ignore
-    if (error === undefined) return;
-    if (!isCode(error, 'ENOENT') || attempt === FOLDER_ATTEMPTS) throw error;
+/** Runs `work`, which makes a file in `folder`, and makes the folder first where it is missing. Other processes may remove it again when it is empty. */
+async function inFolder(folder: string, work: () => Promise<void>, attempts = 5): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!isCode(error, 'ENOENT') || attempts === 1) throw error;
     await makeFolder(folder);
+    await inFolder(folder, work, attempts - 1);
   }
 }
 
@@ -131,7 +120,7 @@ export async function viaAside(o: {
     // A writer that lost a race flushes, too: the winner may not have flushed the name yet, and the caller relies on it.
     await ifThere(flush(dirname(path)));
   } catch (error) {
-    throw await diskFull(error, { path, bytes });
+    throw diskFull(error, { path, bytes });
   } finally {
     await ifThere(unlink(temporary));
   }
@@ -140,14 +129,11 @@ export async function viaAside(o: {
 const written = ({ path, aside, body, mode = 0o644 }: DurableWrite) => ({
   ...{ path, aside },
   bytes: typeof body === 'string' || body instanceof Uint8Array ? Buffer.byteLength(body) : 0,
-  // Flushed before it is closed.
   make: (temporary: string) => writeFile(temporary, body, { flag: 'wx', mode, flush: true }),
 });
 
-/** Writes `body` to `path`. Several writers of the same bytes may do so at once. */
 export const replaceFile = (write: DurableWrite): Promise<void> => viaAside(written(write));
 
-/** Writes `body` to `path` unless the path is taken; returns whether it did. Exactly one of several writers succeeds. */
 export async function createFile(write: DurableWrite): Promise<boolean> {
   let created = true;
   const name = async (temporary: string, path: string) => {
@@ -162,24 +148,10 @@ export async function createFile(write: DurableWrite): Promise<boolean> {
 }
 
 /** Returns DiskFull for an error of a full disk or quota, and any other error as it is. `bytes` is 0 if the size of the file is not known. */
-export async function diskFull(
-  error: unknown,
-  { path, bytes = 0 }: { path: string; bytes?: number },
-): Promise<unknown> {
+export function diskFull(error: unknown, { path, bytes = 0 }: { path: string; bytes?: number }): unknown {
   if (!isCode(error, 'ENOSPC', 'EDQUOT')) return error;
   const why = isCode(error, 'EDQUOT') ? 'the quota of the disk is used up' : 'the disk is full';
-  const { bsize, bavail, ffree } = await statfs(await nearest(dirname(path)));
-  const what = bytes > 0 ? `${path} (${count(bytes)} bytes)` : path;
-  const free = `${count(bavail * bsize)} bytes and ${count(ffree)} inodes are free there`;
-  const fix = `free some room, at least ${count(bytes)} bytes, or remove files: work continues by itself`;
-  return new OutsideFailure('DiskFull', `${why}: no room for ${what}, ${free}; ${fix}`, error);
+  const what = bytes > 0 ? `${path} (${bytes} bytes)` : path;
+  const fix = 'free some room (`df` and `df -i` show bytes and inodes): work continues by itself';
+  return new OutsideFailure('DiskFull', `${why}: no room for ${what}; ${fix}`, error);
 }
-
-const count = (amount: number): string => amount.toLocaleString('en-US');
-
-/** Returns the nearest folder that exists. */
-const nearest = (folder: string): Promise<string> =>
-  stat(folder).then(
-    () => folder,
-    () => nearest(dirname(folder)),
-  );

@@ -14,13 +14,11 @@ import { type Entry, objectPath, parseEntry } from './entries';
 import type { Garbage, RecordFiles } from './store';
 
 const DAY_MS = 24 * 3600 * 1000;
-/** Number of requests at once. */
 const CONCURRENCY = 32;
 
 interface Collection {
   backend: Backend;
   files: RecordFiles;
-  /** The sha256 of the objects that an artifact consists of. */
   partsOf: (ref: ArtifactRef) => Promise<string[]>;
   dryRun: boolean;
   nowMs?: number;
@@ -82,7 +80,6 @@ export async function collectGarbage(o: Collection): Promise<Garbage> {
   return { files: garbage.length, bytes: freed.reduce((sum, { bytes }) => sum + bytes, 0) };
 }
 
-/** Returns the time by the clock that dates the store's files. */
 async function timeOf(backend: Backend): Promise<number> {
   const path = `probe/${randomUUID()}`;
   await backend.create(path, path);
@@ -102,7 +99,6 @@ async function readEntries(backend: Backend, files: readonly StoredFile[]): Prom
   return entries;
 }
 
-/** Holds the entries that stay, with all entries that they derive from. */
 class LiveEntries {
   private readonly live = new Set<EntryFile>();
   private readonly bySha: ReadonlyMap<string, EntryFile[]>;

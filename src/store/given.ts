@@ -1,7 +1,4 @@
-/**
- * Turns the paths of a campaign file into places (domain/places.ts), which mean the same on every machine: files that the start of the campaign put into
- * the store, and files of the project or beside it. Invariant: equal files have equal places.
- */
+/** Turns paths of a campaign file into places (domain/places.ts), which mean the same on every machine. Equal files have equal places. */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';

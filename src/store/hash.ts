@@ -1,14 +1,9 @@
-/**
- * Hashes of artifacts and keys. Invariant: equal values have equal digests, whatever the order of their object fields.
- */
+/** Hashes of artifacts and keys. Equal values have equal digests, whatever the order of their object fields. */
 import { createHash } from 'node:crypto';
 
 export const sha256 = (data: Uint8Array | string): string => createHash('sha256').update(data).digest('hex');
 
-/**
- * JSON with sorted object fields and no white space. Fields that are undefined are left out, as in JSON.
- * Throws on what JSON can't hold (NaN, infinities, functions, bigint): a key must never be derived from a value that was lost.
- */
+/** JSON with sorted object fields and no white space. Throws on what JSON can't hold: a key must never be derived from a value that was lost. */
 export function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (typeof value === 'object' && value !== null) {
@@ -23,7 +18,6 @@ export function canonical(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** sha256 of the canonical JSON. */
 export const digest = (value: unknown): string => sha256(canonical(value));
 
 /** A seed for a sampler: 31 bits, which every server takes. */

@@ -16,7 +16,6 @@ const READ_ONLY = 0o444;
 export class FileHashes {
   private readonly known = new Map<string, Promise<string | undefined>>();
 
-  /** Returns the sha256; undefined if there is no such file. */
   async of(path: string): Promise<string | undefined> {
     for (;;) {
       const mark = await markOf(path);
@@ -40,7 +39,6 @@ export class FileHashes {
     }
   }
 
-  /** Notes the hash of a file; with undefined the file is read again. */
   async note(path: string, hash: string | undefined): Promise<void> {
     const mark = await markOf(path);
     if (mark !== undefined && hash !== undefined) this.known.set(mark, Promise.resolve(hash));
@@ -72,12 +70,10 @@ export class Objects {
     return join(this.root, sha.slice(0, 2), sha);
   }
 
-  /** Returns the sha256 of a file; undefined if there is none. */
   hash(file: string): Promise<string | undefined> {
     return this.hashes.of(file);
   }
 
-  /** Returns whether the object is there and whole. */
   async has(sha: string): Promise<boolean> {
     return (await this.hashes.of(this.path(sha))) === sha;
   }
@@ -101,7 +97,6 @@ export class Objects {
     return isDone;
   }
 
-  /** Stores bytes; returns their sha256. */
   async put(body: Uint8Array | string): Promise<string> {
     const sha = sha256(body);
     if (await this.renewed(sha)) return sha;
@@ -110,7 +105,6 @@ export class Objects {
     return sha;
   }
 
-  /** Stores a file by a link to it, which makes it read-only. */
   async takeOver(file: string): Promise<string> {
     const sha = await this.hashes.of(file);
     if (sha === undefined) throw new Error(`${file} went away while it was stored`);
@@ -121,7 +115,6 @@ export class Objects {
     return sha;
   }
 
-  /** Returns the bytes of an object; undefined if it is damaged or missing. */
   async read(sha: string): Promise<Buffer | undefined> {
     const body = await ifThere(readFile(this.path(sha)));
     const isWhole = body !== undefined && sha256(body) === sha;
@@ -129,7 +122,6 @@ export class Objects {
     return isWhole ? body : undefined;
   }
 
-  /** Makes `to` hold the object; returns false if the object is damaged or missing. */
   async giveOut(sha: string, to: string): Promise<boolean> {
     if (!(await this.has(sha))) return false;
     if ((await this.hashes.of(to)) !== sha) await linkFile({ from: this.path(sha), to, aside: this.aside });
@@ -150,7 +142,6 @@ export async function linkFile({ from, to, ...o }: { from: string; to: string; a
 }
 
 async function linkOrCopy(from: string, to: string): Promise<void> {
-  // It is copied where a link is not possible.
   await link(from, to).catch(() => copyFile(from, to, constants.COPYFILE_FICLONE));
   await chmod(to, READ_ONLY);
   await flush(to);
@@ -174,7 +165,6 @@ export async function filesIn(folder: string, names?: readonly string[]): Promis
   return [...new Set(paths)].sort();
 }
 
-/** Returns everything in a folder that is not a folder itself. */
 async function pathsBelow(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   return entries

@@ -1,7 +1,4 @@
-/**
- * Opens the store of a home: a local folder, or the bucket that CAMPAIGN_STORE names, with a local cache. A folder also holds `aside`, the files that are
- * being written.
- */
+/** Opens the store of a home: a local folder, whose `aside` holds files that are being written, or the bucket that CAMPAIGN_STORE names. */
 import { join, basename, dirname, relative, resolve as absolutePath, sep } from 'node:path';
 import { OutsideFailure } from '../domain/failures';
 import type { ArtifactStore } from './store';
@@ -60,7 +57,8 @@ function folderBackend(root: string): Backend {
     create: (path, body) => createFile({ path: at(path), body, aside }),
     async remove(path, version) {
       if (version !== undefined) return removeIf(at(path), (file) => versionOf(file) === version);
-      await rm(at(path), { recursive: true, force: true });
+      // Retries: another process may write into the folder meanwhile.
+      await rm(at(path), { recursive: true, force: true, maxRetries: 10, retryDelay: 20 });
       return true;
     },
     removeOlder: async (path, thanMs) => void (await removeIf(at(path), ({ mtimeMs }) => Number(mtimeMs) <= thanMs)),

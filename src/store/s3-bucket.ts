@@ -3,8 +3,7 @@
  * (AWS_ENDPOINT_URL_S3, AWS_REGION, AWS_PROFILE, ...).
  */
 import { randomUUID } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { createWriteStream } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import {
@@ -17,12 +16,11 @@ import {
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { OutsideFailure, reasonOf } from '../domain/failures';
-import type { StoredFile } from './content-store';
+import type { StoredFile, TextFile } from './content-store';
 
 /** Larger files go up in parts of this size, two at once. */
 const PART_BYTES = 64 * 1024 ** 2;
 const CONNECT_MS = 5_000;
-/** Limit of the time without a byte. */
 const SILENCE_MS = 60_000;
 
 export interface BucketAddress {
@@ -44,40 +42,27 @@ const statusOf = (error: unknown): number | undefined =>
 
 const timeOf = (date: Date | undefined): number => date?.getTime() ?? 0;
 
-interface Stored {
-  body: Buffer;
-  etag: string;
-  changedMs: number;
-}
+export type Bucket = ReturnType<typeof openBucket>;
 
-export class Bucket {
-  private readonly client: S3Client;
-  private readonly name: string;
-  private readonly prefix: string;
-
-  constructor({ bucket, prefix }: BucketAddress) {
-    this.name = bucket;
-    this.prefix = prefix === '' ? '' : `${prefix}/`;
-    // `campaign check` prints which Node is needed.
-    process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
-    const endpoint = process.env['AWS_ENDPOINT_URL_S3'] ?? process.env['AWS_ENDPOINT_URL'];
-    this.client = new S3Client({
-      // Servers other than AWS do not know buckets by host names, nor all checksums.
-      ...(endpoint && { endpoint, forcePathStyle: true }),
-      region: process.env['AWS_REGION'] ?? process.env['AWS_DEFAULT_REGION'] ?? 'us-east-1',
-      requestChecksumCalculation: 'WHEN_REQUIRED',
-      responseChecksumValidation: 'WHEN_REQUIRED',
-      maxAttempts: 3,
-      requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: SILENCE_MS },
-    });
-  }
-
-  address = (path: string): string => `s3://${this.name}/${this.prefix}${path}`;
-
-  private at = (path: string) => ({ Bucket: this.name, Key: this.prefix + path });
+export function openBucket({ bucket: name, prefix: path }: BucketAddress) {
+  const prefix = path === '' ? '' : `${path}/`;
+  // `campaign check` prints which Node is needed.
+  process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
+  const endpoint = process.env['AWS_ENDPOINT_URL_S3'] ?? process.env['AWS_ENDPOINT_URL'];
+  const client = new S3Client({
+    // Servers other than AWS do not know buckets by host names, nor all checksums.
+    ...(endpoint && { endpoint, forcePathStyle: true }),
+    region: process.env['AWS_REGION'] ?? process.env['AWS_DEFAULT_REGION'] ?? 'us-east-1',
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    maxAttempts: 3,
+    requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: SILENCE_MS },
+  });
+  const address = (path: string): string => `s3://${name}/${prefix}${path}`;
+  const at = (path: string) => ({ Bucket: name, Key: prefix + path });
 
   /** Returns the answer of `send`; undefined for a status in `unless`. Throws StoreUnavailable. */
-  private async ask<Result>(what: string, send: () => Promise<Result>, ...unless: number[]) {
+  async function ask<Result>(what: string, send: () => Promise<Result>, ...unless: number[]) {
     try {
       return await send();
     } catch (error) {
@@ -85,125 +70,126 @@ export class Bucket {
       if (status !== undefined && unless.includes(status)) return undefined;
       const shown = status === undefined ? reasonOf(error) : `${status} ${(error as Error).name}: ${reasonOf(error)}`;
       const fix = 'check the bucket, AWS_ENDPOINT_URL_S3 and the credentials';
-      throw new OutsideFailure('StoreUnavailable', `${what}: ${shown}; ${fix}`);
+      throw new OutsideFailure('StoreUnavailable', `${what}: ${shown}; ${fix}`, error);
     }
   }
 
-  async get(path: string): Promise<Stored | undefined> {
-    const send = async () => {
-      const { Body: body, ETag: etag, LastModified } = await this.client.send(new GetObjectCommand(this.at(path)));
-      return { body: Buffer.from(await body!.transformToByteArray()), etag: etag!, changedMs: timeOf(LastModified) };
-    };
-    return this.ask(`reading ${this.address(path)}`, send, 404);
-  }
+  /** An empty file counts as missing. */
+  const get = (path: string): Promise<TextFile | undefined> =>
+    ask(
+      `reading ${address(path)}`,
+      async () => {
+        const { Body: body, ETag: version, LastModified } = await client.send(new GetObjectCommand(at(path)));
+        return { text: await body!.transformToString(), version: version!, changedMs: timeOf(LastModified) };
+      },
+      404,
+    );
 
   /** Returns the time of writing by the bucket's clock; undefined if there is no file. */
-  async changedMs(path: string): Promise<number | undefined> {
-    const head = () => this.client.send(new HeadObjectCommand(this.at(path)));
-    const found = await this.ask(`looking for ${this.address(path)}`, head, 404);
+  async function changedMs(path: string): Promise<number | undefined> {
+    const head = () => client.send(new HeadObjectCommand(at(path)));
+    const found = await ask(`looking for ${address(path)}`, head, 404);
     return found && timeOf(found.LastModified);
   }
 
-  /** Writes text and returns whether it did: with IfNoneMatch only to a free path, with IfMatch only over the file of that tag. */
-  private async putText(path: string, text: string, when: { IfNoneMatch?: '*'; IfMatch?: string } = {}) {
+  /** Writes text and returns whether it did: with IfNoneMatch only to a free path, with IfMatch only over the file of that version. */
+  async function putText(path: string, text: string, when: { IfNoneMatch?: '*'; IfMatch?: string }): Promise<boolean> {
     // The client takes an empty body without a length for a stream.
-    const input = { ...this.at(path), Body: text, ContentLength: Buffer.byteLength(text), ...when };
+    const input = { ...at(path), Body: text, ContentLength: Buffer.byteLength(text), ...when };
     for (;;) {
       let isBusy = false;
       const send = () =>
-        this.client.send(new PutObjectCommand(input)).catch((error: unknown) => {
+        client.send(new PutObjectCommand(input)).catch((error: unknown) => {
           // Another conditional write of the file is under way.
           isBusy = statusOf(error) === 409;
           throw error;
         });
-      const done = await this.ask(`writing ${this.address(path)}`, send, 412, 409, ...(when.IfMatch ? [404] : []));
+      const done = await ask(`writing ${address(path)}`, send, 412, 409, ...(when.IfMatch ? [404] : []));
       if (!isBusy) return done !== undefined;
     }
   }
 
-  /** Writes text unless the path is taken; returns whether it did. Exactly one of several writers of different texts succeeds. */
-  async create(path: string, text: string): Promise<boolean> {
-    for (;;) {
-      if (await this.putText(path, text, { IfNoneMatch: '*' })) return true;
-      const there = await this.get(path);
-      if (!there) continue;
-      // The answer was lost, and the request was sent again.
-      if (there.body.toString() === text) return true;
-      if (there.body.length > 0) return false;
-      if (await this.replaceIf(path, text, there.etag)) return true;
-    }
-  }
-
-  /** Replaces the file of this tag; returns false if it is not there. */
-  replaceIf(path: string, text: string, etag: string): Promise<boolean> {
-    return this.putText(path, text, { IfMatch: etag });
-  }
-
-  /** Removes a file. With `etag` it empties only the file of that tag, since few servers delete on a condition: an empty file counts as missing. */
-  async remove(path: string, etag?: string): Promise<boolean> {
-    if (etag !== undefined) return this.replaceIf(path, '', etag);
-    const send = () => this.client.send(new DeleteObjectCommand(this.at(path)));
-    await this.ask(`removing ${this.address(path)}`, send, 404);
+  /** Removes a file. With a version it empties only the file of that version, since few servers delete on a condition. */
+  async function remove(path: string, version?: string): Promise<boolean> {
+    if (version !== undefined) return putText(path, '', { IfMatch: version });
+    await ask(`removing ${address(path)}`, () => client.send(new DeleteObjectCommand(at(path))), 404);
     return true;
   }
 
-  /** Returns the files whose paths begin with the prefix, sorted by path. */
-  async list(begin: string): Promise<StoredFile[]> {
-    const pages = paginateListObjectsV2({ client: this.client }, { Bucket: this.name, Prefix: this.prefix + begin });
-    const list = async () => {
-      const files: StoredFile[] = [];
-      for await (const { Contents = [] } of pages)
-        for (const { Key: key = '', Size: bytes = 0, LastModified } of Contents) {
-          const path = key.slice(this.prefix.length);
-          files.push({ path, isFolder: false, names: 1, bytes, changedMs: timeOf(LastModified) });
-        }
-      return files;
-    };
-    return (await this.ask(`listing ${this.address(begin)}`, list))!;
-  }
+  return {
+    address,
+    changedMs,
+    remove,
 
-  async put(path: string, body: Uint8Array, sha: string): Promise<void> {
-    const checksum = Buffer.from(sha, 'hex').toString('base64');
-    await this.ask(`writing ${this.address(path)}`, () =>
-      this.client.send(new PutObjectCommand({ ...this.at(path), Body: body, ChecksumSHA256: checksum })),
-    );
-  }
+    async read(path: string): Promise<TextFile | undefined> {
+      const file = await get(path);
+      return file?.text === '' ? undefined : file;
+    },
 
-  /** Uploads a local file, a large one in parts. */
-  async upload(path: string, file: string, sha: string): Promise<void> {
-    if ((await stat(file)).size <= PART_BYTES) return this.put(path, await readFile(file), sha);
-    await this.ask(`writing ${this.address(path)}`, async () => {
-      const upload = new Upload({
-        client: this.client,
-        params: { ...this.at(path), Body: createReadStream(file), ChecksumAlgorithm: 'CRC32' },
-        partSize: PART_BYTES,
-        queueSize: 2,
-      });
-      await upload.done();
-    });
-  }
+    /** Writes text unless the path is taken; returns whether it did. Exactly one of several writers of different texts succeeds. */
+    async create(path: string, text: string): Promise<boolean> {
+      for (;;) {
+        if (await putText(path, text, { IfNoneMatch: '*' })) return true;
+        const there = await get(path);
+        if (!there) continue;
+        // The answer was lost, and the request was sent again.
+        if (there.text === text) return true;
+        if (there.text !== '') return false;
+        if (await putText(path, text, { IfMatch: there.version })) return true;
+      }
+    },
 
-  /** Writes the object into a new local file, flushed; returns false if there is none. */
-  async download(path: string, file: string): Promise<boolean> {
-    const send = async () => {
-      const { Body: body } = await this.client.send(new GetObjectCommand(this.at(path)));
-      await pipeline(body as Readable, createWriteStream(file, { flags: 'wx', flush: true }));
-      return true;
-    };
-    return (await this.ask(`reading ${this.address(path)}`, send, 404)) ?? false;
-  }
+    /** The version is a digest of the text, so a renewed text must be another one. */
+    renew: (path: string, { text, version }: TextFile): Promise<boolean> =>
+      putText(path, text.endsWith('\n') ? text.trimEnd() : `${text}\n`, { IfMatch: version }),
 
-  /** Throws BadInput if the server ignores conditions: two writers of one path would both succeed. */
-  async probe(): Promise<void> {
-    const path = `probe/${randomUUID()}`;
-    await this.putText(path, 'first', { IfNoneMatch: '*' });
-    const taken = [
-      await this.putText(path, 'second', { IfNoneMatch: '*' }),
-      await this.putText(path, 'third', { IfMatch: '"00000000000000000000000000000000"' }),
-    ];
-    await this.remove(path);
-    if (!taken.includes(true)) return;
-    const fix = 'take a server that heeds If-None-Match and If-Match on PUT, such as AWS S3 or SeaweedFS';
-    throw new OutsideFailure('BadInput', `CAMPAIGN_STORE: ${this.address('')} ignores conditions of writes; ${fix}`);
-  }
+    async removeOlder(path: string, thanMs: number): Promise<void> {
+      if (((await changedMs(path)) ?? Infinity) <= thanMs) await remove(path);
+    },
+
+    async list(begin = ''): Promise<StoredFile[]> {
+      const pages = paginateListObjectsV2({ client }, { Bucket: name, Prefix: prefix + begin });
+      const list = async () => {
+        const files: StoredFile[] = [];
+        for await (const { Contents = [] } of pages)
+          for (const { Key: key = '', Size: bytes = 0, LastModified } of Contents) {
+            const path = key.slice(prefix.length);
+            files.push({ path, isFolder: false, names: 1, bytes, changedMs: timeOf(LastModified) });
+          }
+        return files;
+      };
+      return (await ask(`listing ${address(begin)}`, list))!;
+    },
+
+    async put(path: string, body: Uint8Array | Readable): Promise<void> {
+      const params = { ...at(path), Body: body, ChecksumAlgorithm: 'CRC32' as const };
+      await ask(`writing ${address(path)}`, () =>
+        new Upload({ client, params, partSize: PART_BYTES, queueSize: 2 }).done(),
+      );
+    },
+
+    /** Writes the object into a new local file, flushed; returns false if there is none. */
+    async download(path: string, file: string): Promise<boolean> {
+      const send = async () => {
+        const { Body: body } = await client.send(new GetObjectCommand(at(path)));
+        await pipeline(body as Readable, createWriteStream(file, { flags: 'wx', flush: true }));
+        return true;
+      };
+      return (await ask(`reading ${address(path)}`, send, 404)) ?? false;
+    },
+
+    /** Throws BadInput if the server ignores conditions: two writers of one path would both succeed. */
+    async probe(): Promise<void> {
+      const path = `probe/${randomUUID()}`;
+      await putText(path, 'first', { IfNoneMatch: '*' });
+      const taken = [
+        await putText(path, 'second', { IfNoneMatch: '*' }),
+        await putText(path, 'third', { IfMatch: '"00000000000000000000000000000000"' }),
+      ];
+      await remove(path);
+      if (!taken.includes(true)) return;
+      const fix = 'take a server that heeds If-None-Match and If-Match on PUT, such as AWS S3 or SeaweedFS';
+      throw new OutsideFailure('BadInput', `CAMPAIGN_STORE: ${address('')} ignores conditions of writes; ${fix}`);
+    },
+  };
 }

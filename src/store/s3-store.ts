@@ -2,14 +2,15 @@
  * The artifact store in an S3 bucket, for hosts that share no disk. A local cache of bounded size keeps the content that was read or written; every read
  * checks it against its sha256, as in a store on disk.
  */
+import { createReadStream } from 'node:fs';
 import { rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { type Backend, openContentStore, RENEWED_MS, walk } from './content-store';
 import { asidePath, ifThere, makeFolder } from './durable-file';
 import { objectPath } from './entries';
-import { sha256 } from './hash';
-import { FileHashes, Objects } from './objects';
-import { Bucket, parseS3 } from './s3-bucket';
+import { Objects } from './objects';
+import { type Bucket, openBucket, parseS3 } from './s3-bucket';
 import type { ArtifactStore } from './store';
 
 const HOUR_MS = 3600 * 1000;
@@ -26,27 +27,11 @@ interface S3StoreOptions {
 }
 
 export function openS3Store({ url, cache, cacheBytes }: S3StoreOptions): ArtifactStore {
-  const bucket = new Bucket(parseS3(url));
-  const hashes = new FileHashes();
+  const bucket = openBucket(parseS3(url));
   const aside = join(cache, 'aside');
   const store = openContentStore({
-    address: bucket.address,
-    changedMs: (path) => bucket.changedMs(path),
-    async read(path) {
-      const stored = await bucket.get(path);
-      if (!stored || stored.body.length === 0) return undefined;
-      return { text: stored.body.toString(), version: stored.etag, changedMs: stored.changedMs };
-    },
-    // The tag is a digest of the text, so a renewed text must be another one.
-    renew: (path, { text, version }) =>
-      bucket.replaceIf(path, text.endsWith('\n') ? text.trimEnd() : `${text}\n`, version),
-    create: (path, text) => bucket.create(path, text),
-    remove: (path, version) => bucket.remove(path, version),
-    async removeOlder(path, thanMs) {
-      if (((await bucket.changedMs(path)) ?? Infinity) <= thanMs) await bucket.remove(path);
-    },
-    list: (prefix = '') => bucket.list(prefix),
-    putFile: async (path, file) => bucket.upload(path, file, (await hashes.of(file)) ?? ''),
+    ...bucket,
+    putFile: (path, file) => bucket.put(path, createReadStream(file)),
     async getFile(path, file) {
       await makeFolder(aside);
       const temporary = asidePath(aside);
@@ -90,42 +75,35 @@ function cachedObjects(bucket: Bucket, { cache, cacheBytes }: Omit<S3StoreOption
     return stored.has(sha);
   }
 
-  /** Returns true if the object is in the bucket and young enough that no sweep removes it within hours. */
-  async function isYoung(sha: string, bytes: number): Promise<boolean> {
+  async function send(sha: string, bytes: number, body: () => Uint8Array | Readable): Promise<string> {
     // Sending a small object takes no longer than asking for it.
     if (bytes > SMALL_BYTES) await isStored(sha);
-    return Date.now() - (stored.get(sha) ?? 0) < RENEWED_MS;
-  }
-
-  function notePut(sha: string): void {
+    if (Date.now() - (stored.get(sha) ?? 0) < RENEWED_MS) return sha;
+    await bucket.put(objectPath(sha), body());
     stored.set(sha, Date.now());
     damaged.delete(sha);
+    return sha;
   }
 
-  /** Removes old files from the cache after every tenth of its size. */
+  /** Removes the least recently used files of the cache after every tenth of its size. */
   async function trim(bytes: number): Promise<void> {
     added += bytes;
     if (added < cacheBytes / 10) return;
     added = 0;
-    const files = await filesWithUse(join(cache, 'objects'));
-    let over = files.reduce((sum, file) => sum + file.bytes, 0) - cacheBytes;
-    // A file with a second name is in a folder that was given out, and programs read it there.
-    const old = files
-      .filter(({ usedMs, names }) => Date.now() - usedMs > (names > 1 ? DAY_MS : HOUR_MS))
-      .sort((a, b) => a.usedMs - b.usedMs);
-    const gone = new Set<string>();
-    for (const file of old) {
-      if (over <= 0) break;
-      over -= file.bytes;
-      gone.add(file.path);
-      await rm(file.path, { force: true });
+    const files = await filesWithUse(cache);
+    let over = files.reduce((sum, file) => sum + file.bytes / file.names, 0) - cacheBytes;
+    let lastMs = 0;
+    for (const { path, bytes, names, usedMs } of files.sort((a, b) => a.usedMs - b.usedMs)) {
+      // The names of one file, which have one time, are removed together.
+      if (over <= 0 && usedMs !== lastMs) return;
+      // A file with a second name is in a folder that was given out, and programs read it there.
+      if (Date.now() - usedMs <= (names > 1 ? DAY_MS : HOUR_MS)) continue;
+      over -= bytes / names;
+      lastMs = usedMs;
+      await rm(path, { force: true });
     }
-    if (gone.size > 0)
-      for (const { path, names, usedMs } of await filesWithUse(join(cache, 'folders')))
-        if (names === 1 && Date.now() - usedMs > DAY_MS) await rm(path, { force: true });
   }
 
-  /** Brings the object into the cache; returns false if it is damaged or missing. */
   async function fetch(sha: string): Promise<boolean> {
     if (await local.has(sha)) return true;
     if (damaged.has(sha)) return false;
@@ -153,22 +131,13 @@ function cachedObjects(bucket: Bucket, { cache, cacheBytes }: Omit<S3StoreOption
     has: isStored,
     async put(body) {
       const bytes = Buffer.from(body);
-      const sha = sha256(bytes);
-      if (await isYoung(sha, bytes.length)) return sha;
       await trim(bytes.length);
-      await local.put(bytes);
-      await bucket.put(objectPath(sha), bytes, sha);
-      notePut(sha);
-      return sha;
+      return send(await local.put(bytes), bytes.length, () => bytes);
     },
     async takeOver(file) {
       const { size } = await stat(file);
       await trim(size);
-      const sha = await local.takeOver(file);
-      if (await isYoung(sha, size)) return sha;
-      await bucket.upload(objectPath(sha), file, sha);
-      notePut(sha);
-      return sha;
+      return send(await local.takeOver(file), size, () => createReadStream(file));
     },
     async read(sha) {
       return (await fetch(sha)) ? local.read(sha) : undefined;

@@ -1,18 +1,13 @@
-/**
- * Numbered texts below one path of a store, `PATH/0000000000` and up. Each number is created once, so that all writers of a sequence see the same texts in
- * the same order: a writer that loses a number takes the text of the winner and continues at the next.
- */
+/** Numbered texts below one path of a store. Each number is created once: a writer that loses one takes the winner's text and continues at the next. */
 import { forEachBounded } from '../domain/concurrency';
 import { sha256 } from './hash';
 import type { RecordFiles } from './store';
 
-/** Number of texts that are read at once. */
 const CONCURRENCY = 16;
 const CHECKSUM_LENGTH = 16;
 
 const checksum = (text: string): string => sha256(text).slice(0, CHECKSUM_LENGTH);
 
-/** Returns undefined for a damaged file. */
 function parseBody(body = ''): string | undefined {
   const text = body.slice(CHECKSUM_LENGTH + 1);
   return body === `${checksum(text)}\n${text}` ? text : undefined;

@@ -11,7 +11,6 @@ import { canonical } from './hash';
 
 export interface Provenance {
   key: string;
-  /** Name of the activity that made it. */
   producer: string;
   inputs: ArtifactRef[];
 }
@@ -41,7 +40,6 @@ export interface ArtifactStore {
   resolve(prefix: string): Promise<ArtifactRef | undefined>;
   /** Small records beside the artifacts, each written once. */
   readonly files: RecordFiles;
-  /** True for a bucket. */
   readonly isBucket?: true;
   /**
    * Removes artifacts that no campaign's index names and that are older than a day, and temporary files of ended processes; with `dryRun` it only counts.
@@ -58,7 +56,6 @@ export interface RecordFiles {
    */
   create(path: string, text: string): Promise<boolean>;
   read(path: string): Promise<string | undefined>;
-  /** Returns the files whose paths begin with the prefix, sorted by path. */
   list(prefix: string): Promise<RecordFile[]>;
   remove(path: string): Promise<void>;
   /** Removes all files below the path. */
@@ -71,7 +68,6 @@ export interface RecordFiles {
 
 export interface RecordFile {
   path: string;
-  /** Time of writing by the store's clock. */
   changedMs: number;
 }
 

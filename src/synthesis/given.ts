@@ -14,7 +14,7 @@ export const given: SynthesizerKind = defineKind({
   kind: 'given',
   version: '1',
   options: {
-    modules: z.string().min(1).describe('Folder of modules: CAPABILITY.js for each capability.'),
+    modules: z.string().min(1).describe('Folder of modules CAPABILITY.js.'),
   },
   given: { modules: '.js' },
   open: async ({ modules }, identity) => openGiven({ folder: basename(modules), texts: await read(modules), identity }),

@@ -5,11 +5,8 @@
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import type { NativeConnectionOptions } from '@temporalio/worker';
 import { once } from 'node:events';
-import { connect as connectTcp, isIP } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { connect as connectTls } from 'node:tls';
+import { connect as connectTcp } from 'node:net';
 import { OutsideFailure, reasonOf } from '../domain/failures';
-import { isLoopback, proxyVariable } from './loopback';
 
 /** Address of a Temporal server, with the settings of a connection. */
 export type TemporalAddress = Pick<NativeConnectionOptions, 'tls' | 'metadata'> & {
@@ -66,70 +63,37 @@ export const isRefusal = (error: unknown): boolean =>
   );
 
 /** Returns why there is no connection, and the fix. Temporal's clients only report a timeout. */
-export async function whyNot(at: TemporalAddress, error: unknown): Promise<string> {
-  const { tls, apiKey } = at;
+export async function whyNot({ address, tls, apiKey }: TemporalAddress, error: unknown): Promise<string> {
   const reason = reasonOf((error as Error).cause ?? error);
-  const server = `Temporal at ${at.address}`;
   if (isRefusal(error)) {
     const key = `put ${apiKey ? 'a valid key' : 'its key'} into TEMPORAL_API_KEY`;
-    return `${server} refuses this client (${reason}); ${key}, and its namespace into TEMPORAL_NAMESPACE`;
+    return `Temporal at ${address} refuses this client (${reason}); ${key}, and its namespace into TEMPORAL_NAMESPACE`;
   }
-  const found = await probe(at);
-  const proxy = isLoopback(at.address) ? undefined : proxyVariable();
-  if (proxy && !found)
-    return `${server} answers directly but not through the proxy of ${proxy} (${reason}); add its host to no_proxy, or correct ${proxy}`;
-  if (!found)
-    return tls
-      ? `the server at ${at.address}, over TLS, is not Temporal (${reason}); correct the address`
-      : `the server at ${at.address} does not answer as Temporal without TLS (${reason}); set TEMPORAL_TLS=true if it has TLS, else wait for it or correct the address`;
-  const { code = '', message } = found;
-  if (/WRONG_VERSION|PACKET_LENGTH/.test(code))
-    return `${server} does not use TLS (${code}); set TEMPORAL_TLS=false, or correct the address`;
-  if (/ALERT/.test(code))
-    return `${server} refuses this client's certificate (${code}); name one that it accepts in TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH`;
-  if (/CERT|SIGNATURE|ISSUER|SSL|TLS/.test(code))
-    return `${server} has a certificate that is not accepted (${message}); name its authority in TEMPORAL_TLS_SERVER_CA_CERT_PATH, or its name in TEMPORAL_TLS_SERVER_NAME`;
-  return `no Temporal server answers at ${at.address} (${message}); start it, or correct the address`;
+  const away = await probe(address);
+  if (away) return `no Temporal server answers at ${address} (${away.message}); start it, or correct the address`;
+  return `the server at ${address} does not answer as Temporal ${tls ? 'over' : 'without'} TLS (${reason}); correct the address, TEMPORAL_TLS and the certificates in TEMPORAL_TLS_*, or add its host to no_proxy if there is a proxy`;
 }
 
 /** Rejects once the host refuses TCP connections, for which Temporal's clients retry until their deadline; else it stays pending. */
 export async function rejectWhenRefused({ address }: Pick<TemporalAddress, 'address'>): Promise<never> {
-  const error = await probe({ address });
+  const error = await probe(address);
   if (error?.code === 'ECONNREFUSED') throw error;
   return new Promise<never>(() => undefined);
 }
 
 const PROBE_MS = 2_000;
 
-/** Returns the error of a bare connection, if there is one. A server reports a missing client certificate after the handshake. */
-async function probe({
-  address,
-  tls,
-}: Pick<TemporalAddress, 'address' | 'tls'>): Promise<NodeJS.ErrnoException | undefined> {
+/** Returns the error of a bare TCP connection, if there is one. */
+async function probe(address: string): Promise<NodeJS.ErrnoException | undefined> {
   const { hostname, port } = new URL(`tcp://${address}`);
-  const at = { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 7233) };
-  const {
-    serverNameOverride,
-    serverRootCACertificate: ca,
-    clientCertPair,
-  } = typeof tls === 'object' ? (tls ?? {}) : {};
-  const own = {
-    servername: serverNameOverride ?? (isIP(at.host) ? '' : at.host),
-    ...(ca && { ca: Buffer.from(ca) }),
-    ...(clientCertPair && { cert: Buffer.from(clientCertPair.crt), key: Buffer.from(clientCertPair.key) }),
-  };
-  const socket = tls ? connectTls({ ...at, ...own, ALPNProtocols: ['h2'] }) : connectTcp(at);
-  const failed = new Promise<Error>((resolve) => socket.once('error', resolve));
-  const connected = once(socket, tls ? 'secureConnect' : 'connect').then(
-    () => undefined,
-    (error: Error) => error,
-  );
-  const late = sleep(PROBE_MS, new Error(`no answer within ${PROBE_MS / 1000} s`), { ref: false });
+  const socket = connectTcp({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 7233) });
+  const signal = AbortSignal.timeout(PROBE_MS);
   try {
-    const problem = await Promise.race([connected, late]);
-    if (problem !== undefined || !tls) return problem;
-    return await Promise.race([failed, once(socket, 'data').then(() => undefined), sleep(PROBE_MS / 2, undefined)]);
+    await once(socket, 'connect', { signal });
+    return undefined;
+  } catch (error) {
+    return signal.aborted ? new Error(`no answer within ${PROBE_MS / 1000} s`) : (error as Error);
   } finally {
-    socket.destroy();
+    socket.on('error', () => undefined).destroy();
   }
 }

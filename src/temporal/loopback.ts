@@ -17,7 +17,3 @@ function withLoopback(list = ''): string {
   // A single * excepts all addresses; beside others it is a name.
   return known.includes('*') ? list : [...new Set([...known, ...NAMES])].filter(Boolean).join(',');
 }
-
-/** Returns the variable whose proxy the gRPC client uses for addresses beyond loopback; undefined if none is set. */
-export const proxyVariable = (): string | undefined =>
-  ['grpc_proxy', 'https_proxy', 'http_proxy'].find((name) => process.env[name]);

@@ -1,7 +1,4 @@
-/**
- * A learner: a process that improves a policy and requests rollouts from its worker, over JSON lines (docs/learner-protocol.md). Invariants: a learner
- * without progress is killed; a GPU has one trainer at a time.
- */
+/** A learner: a process that improves a policy and requests rollouts from its worker, over JSON lines (docs/learner-protocol.md). */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -9,7 +6,6 @@ import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { projectRoot } from '../store/project-root';
 import { OutsideFailure, reasonOf } from '../domain/failures';
-import { LINE, measureJson } from '../domain/json-size';
 import { promptSchema } from '../domain/rollout';
 import { keyPipe } from '../domain/secrets';
 import { limitSilence, programEnvironment } from '../policy/python';
@@ -32,9 +28,6 @@ const messageSchema = z.discriminatedUnion('type', [
     tasks: z.array(z.string()),
     group_size: z.number().int(),
     policy: learnedSchema,
-    /** The policy lacks the update of this step, which the learner makes meanwhile. */
-    ahead: z.literal(1).optional(),
-    /** Token rows to train on, or whole conversations to read. */
     content: z.enum(['rows', 'messages']).default('rows'),
   }),
   z.object({
@@ -59,7 +52,7 @@ export type ReplyRequest = Extract<LearnerMessage, { type: 'reply' }>;
 function parseMessage(line: string): LearnerMessage {
   let value: unknown;
   try {
-    if (!measureJson(line, LINE).exceeded) value = JSON.parse(line);
+    value = JSON.parse(line);
   } catch {
     // No JSON is outside the protocol like any other line.
   }
@@ -73,7 +66,6 @@ const START_SECONDS = 600;
 /** Time to end the update and write a checkpoint. The rest of the 30 s that a stopping host has is for uploading it. */
 const STOP_SECONDS = 15;
 export interface LearnerLimits {
-  /** Limit of the time without a message while it has the turn. */
   stallSeconds: number;
   startSeconds?: number;
   stopSeconds?: number;
@@ -83,7 +75,6 @@ interface LearnerCommand {
   command: readonly string[];
   log: string;
   env: NodeJS.ProcessEnv;
-  /** Variables that it reads from a pipe. */
   keys?: NodeJS.ProcessEnv | undefined;
   limits: LearnerLimits;
 }
@@ -92,13 +83,29 @@ export class LearnerProcess {
   private readonly child: ChildProcess;
   private readonly limits: Required<LearnerLimits>;
   private readonly exited: Promise<void>;
-  /** Set if it could not be started. */
+  private readonly lines: AsyncIterator<string>;
   private broken: Error | undefined;
 
   /** Runs in the project's folder; `log` collects stderr; `env` is added to the programs' environment. */
   constructor({ command, log, env, keys, limits }: LearnerCommand) {
     this.limits = { startSeconds: START_SECONDS, stopSeconds: STOP_SECONDS, ...limits };
-    this.child = start({ command, log, env, keys });
+    const [program = '', ...args] = command;
+    const stderr = openSync(log, 'a');
+    const pipe = keyPipe(keys);
+    try {
+      this.child = spawn(program, args, {
+        cwd: projectRoot,
+        env: { ...programEnvironment(), ...env, ...pipe.env },
+        stdio: ['pipe', 'pipe', stderr, ...pipe.stdio],
+      });
+      pipe.send(this.child);
+    } catch (error) {
+      throw notStarted(error);
+    } finally {
+      closeSync(stderr);
+    }
+    // Read from the start: Node discards what a process that has exited left unread. Without free file handles there are no pipes, and `broken` is set.
+    this.lines = createInterface({ input: this.child.stdout ?? Readable.from([]) })[Symbol.asyncIterator]();
     this.exited = new Promise((done) => {
       this.child.once('exit', () => done());
       this.child.once('error', (error) => {
@@ -112,12 +119,10 @@ export class LearnerProcess {
 
   /** Yields its messages until it ends. Throws TrainerHung if it has the turn and sends none in time, TrainerDied for a bad line. */
   async *messages(): AsyncGenerator<LearnerMessage> {
-    // Without free file handles there are no pipes, and `broken` is set.
-    const lines = createInterface({ input: this.child.stdout ?? Readable.from([]) })[Symbol.asyncIterator]();
     const { startSeconds, stallSeconds } = this.limits;
     let limit = { seconds: startSeconds, late: `was not ready after ${startSeconds} s` };
     for (;;) {
-      const next = await this.withinLimit(lines.next(), limit);
+      const next = await this.withinLimit(this.lines.next(), limit);
       if (this.broken) throw notStarted(this.broken);
       if (next.done) return;
       yield parseMessage(next.value);
@@ -127,6 +132,11 @@ export class LearnerProcess {
 
   send(message: object): void {
     this.child.stdin?.write(`${JSON.stringify(message)}\n`);
+  }
+
+  /** Whether it was killed with SIGKILL, as the kernel does when memory runs out. */
+  get wasKilled(): boolean {
+    return this.child.signalCode === 'SIGKILL';
   }
 
   /** Stops it with SIGTERM, upon which it saves; kills it if that takes too long. */
@@ -148,25 +158,6 @@ export class LearnerProcess {
   }
 }
 
-function start({ command, log, env, keys }: Omit<LearnerCommand, 'limits'>): ChildProcess {
-  const [program = '', ...args] = command;
-  const stderr = openSync(log, 'a');
-  const pipe = keyPipe(keys);
-  try {
-    const child = spawn(program, args, {
-      cwd: projectRoot,
-      env: { ...programEnvironment(), ...env, ...pipe.env },
-      stdio: ['pipe', 'pipe', stderr, ...pipe.stdio],
-    });
-    pipe.send(child);
-    return child;
-  } catch (error) {
-    throw notStarted(error);
-  } finally {
-    closeSync(stderr);
-  }
-}
-
 const notStarted = (error: unknown): Error =>
   new OutsideFailure('TrainerDied', `the trainer can't be started: ${reasonOf(error)}`);
 
@@ -175,10 +166,7 @@ export interface GpuGroups {
   use<R>(run: (env: NodeJS.ProcessEnv) => Promise<R>): Promise<R>;
 }
 
-/**
- * Cuts the worker's GPUs into `slots` groups of `perTrainer`. `visible` is the worker's CUDA_VISIBLE_DEVICES; without it, the first
- * ones are taken. With `perTrainer` 0 every trainer sees what the worker sees.
- */
+/** Cuts the GPUs that the worker sees (`visible`: CUDA_VISIBLE_DEVICES) into groups of `perTrainer`; with 0 every trainer sees them all. */
 export function dealGpus(o: { slots: number; perTrainer: number; visible: string | undefined }): GpuGroups {
   const { slots, perTrainer, visible } = o;
   if (perTrainer === 0) return { use: (run) => run({}) };

@@ -1,7 +1,4 @@
-/**
- * The markers of a training: one small record for each checkpoint of its learner, created once. Workers that own one training at the same time write
- * one line of markers: a worker that loses a number to another state goes on from that state.
- */
+/** The markers of a training: a record for each checkpoint, created once. A worker that loses a number to another state continues from that state. */
 import { z } from 'zod';
 import { digest } from '../store/hash';
 import { Sequence } from '../store/sequence';
@@ -12,32 +9,25 @@ import { fixedPolicySchema } from '../domain/rollout';
 
 const count = z.number().int().nonnegative();
 
-const batchSchema = z.object({
-  /** Steps finished before it. */
+export const batchSchema = z.object({
   step: count,
   ref: artifactRefSchema,
   scored: count,
   broken: count,
   promptTokens: count,
   completionTokens: count,
-  /** Its rollouts are the campaign's base rollouts. */
   shared: z.literal(true).optional(),
-  rewardByBranch: z.record(z.string(), z.number()).optional(),
 });
 export type BatchRecord = z.infer<typeof batchSchema>;
 
 const markerSchema = z.object({
   /** New for each marker; names the folder of its state in the store. */
   id: z.string(),
-  /** The worker that wrote it. */
   owner: z.string(),
-  /** Name of the training, for people. */
   name: z.string(),
-  /** Finished steps. */
   step: count,
   /** sha256 of the manifest of the learner's checkpoint; absent where the learner keeps none. */
   manifest: z.string().optional(),
-  /** Files of the checkpoint, by their paths in the learner's folder. */
   files: z.array(z.object({ path: z.string(), sha256: z.string() })),
   /** Lines of metrics.jsonl since the marker before. */
   metrics: z.array(z.string()),
@@ -89,20 +79,4 @@ export const isSameState = (a: Marker, b: Marker): boolean => {
   return stateOf(a) === stateOf(b);
 };
 
-/** A line of metrics.jsonl. */
 export const metricsLine = jsonText.pipe(z.looseObject({ step: z.number() }));
-
-/** The learner's metrics, each step's line with the mean reward of every branch of its batch; its own file stays as it is. */
-export function withBranches(metrics: Buffer, batches: readonly BatchRecord[]): Buffer {
-  // A batch names the steps finished before it, a line of the metrics those after it.
-  const rewards = new Map(
-    batches.flatMap(({ step, rewardByBranch }) => (rewardByBranch ? [[step + 1, rewardByBranch] as const] : [])),
-  );
-  if (rewards.size === 0) return metrics;
-  const joined = (line: string): string => {
-    const values = metricsLine.safeParse(line).data;
-    const of = values && rewards.get(values.step);
-    return of ? JSON.stringify({ ...values, reward_by_branch: of }) : line;
-  };
-  return Buffer.from(metrics.toString('utf8').split('\n').map(joined).join('\n'));
-}

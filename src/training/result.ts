@@ -7,14 +7,13 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { digest, sha256 } from '../store/hash';
-import { Sequence } from '../store/sequence';
 import { readJson, type ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { isFailure, OutsideFailure } from '../domain/failures';
 import { type Checkpoint, type TrainingResult, trainingResultSchema } from '../domain/results';
 import type { FixedPolicy, RolloutSummary } from '../domain/rollout';
 import type { Learned, RolloutsRequest } from './learner-process';
-import { type BatchRecord, isSameState, type Marker, Markers, trainingPath, withBranches } from './markers';
+import { type BatchRecord, batchSchema, isSameState, type Marker, Markers, trainingPath } from './markers';
 import { KEPT, manifestIn, metricsBetween, metricsIn, removeCheckpoints, StateStore } from './state';
 
 interface LearnedAt {
@@ -29,11 +28,8 @@ export interface TrainingRecordOptions {
   store: ArtifactStore;
   /** Markers and states live as long as the campaign. */
   campaign: string;
-  /** Shown to people. */
   name: string;
-  /** Digest of what decides the result. */
   id: string;
-  /** The learner's own folder. */
   folder: string;
   base: string;
   /** Checkpoints that count: every so many steps, and the last. Others serve resuming only. */
@@ -42,22 +38,15 @@ export interface TrainingRecordOptions {
   maxRollouts?: number;
 }
 
-/** The next attempt loads what the other worker has stored and continues from it. */
-export const overtaken = (what: string): OutsideFailure =>
-  new OutsideFailure('Superseded', `another worker has stored ${what}`);
-
 export class TrainingRecord {
   private readonly markers: Markers;
   private readonly states: StateStore;
-  private readonly permissions: Sequence;
   /** Batches of steps that no marker has yet, by step. */
   private readonly pending = new Map<number, BatchRecord>();
-  /** Writes the last marker while the learner continues. */
   private writing: Promise<void> = Promise.resolve();
   private last: LearnedAt | undefined;
-  private readonly permitted = new Set<string>();
   /** Rollouts that this attempt has requested, and their number after each step. */
-  private readonly requested = new Set<string>();
+  private requested = new Set<string>();
   private readonly spent = new Map<number, number>();
 
   constructor(private readonly training: TrainingRecordOptions) {
@@ -65,7 +54,6 @@ export class TrainingRecord {
     const path = trainingPath(campaign, id);
     this.markers = new Markers(store, path);
     this.states = new StateStore(store, path, folder);
-    this.permissions = new Sequence(store.files, `${path}/permissions`);
   }
 
   /** Puts the state from which the training continues into the learner's folder; returns its step. */
@@ -87,31 +75,21 @@ export class TrainingRecord {
   }
 
   /**
-   * Returns whether these rollouts may be made: all of them or none. Invariant: all attempts together make at most `maxRollouts` different rollouts, by
-   * (task, attempt, policy). A permission is durable before it is given, and is given again.
+   * Returns whether these rollouts may be made: all of them or none. Invariant: an attempt requests at most `maxRollouts` different rollouts, by
+   * (task, attempt, policy). Every attempt requests the same ones in the same order, and finds those that were made.
    */
-  async permit({ step, tasks, group_size: groupSize, policy }: RolloutsRequest): Promise<boolean> {
+  permit({ step, tasks, group_size: groupSize, policy }: RolloutsRequest): boolean {
     const { maxRollouts } = this.training;
     if (maxRollouts === undefined) return true;
-    const keys = tasks.flatMap((task) =>
-      Array.from({ length: groupSize }, (_, attempt) => digest([task, attempt, policy])),
-    );
-    const add = (text = '') => text.split('\n').forEach((key) => key && this.permitted.add(key));
-    for (const text of await this.permissions.read()) add(text);
-    for (;;) {
-      const fresh = keys.filter((key) => !this.permitted.has(key));
-      if (this.permitted.size + fresh.length > maxRollouts) return false;
-      if (fresh.length === 0) break;
-      const text = fresh.join('\n');
-      const added = await this.permissions.add(text);
-      add(added.isOwn ? text : added.text);
-    }
-    for (const key of keys) this.requested.add(key);
-    this.spent.set(step + 1, this.requested.size);
+    const attempts = Array.from({ length: groupSize }, (_, attempt) => attempt);
+    const keys = tasks.flatMap((task) => attempts.map((attempt) => digest([task, attempt, policy])));
+    const requested = new Set([...this.requested, ...keys]);
+    if (requested.size > maxRollouts) return false;
+    this.requested = requested;
+    this.spent.set(step + 1, requested.size);
     return true;
   }
 
-  /** Returns the policy of a checkpoint; its adapter is in the store. */
   async policy({ step, policy }: LearnedAt): Promise<FixedPolicy> {
     const { base } = this.training;
     if ('base' in policy) return { base, adapters: [] };
@@ -119,10 +97,7 @@ export class TrainingRecord {
     return { base, adapters: [{ ref: await this.keepAdapter(step, policy.adapter), weight: 1 }] };
   }
 
-  /**
-   * The learner has saved a checkpoint. Its state and its marker are stored while the next rollouts are played; `stored` waits for that. Throws the
-   * failure of the one before.
-   */
+  /** Stores the learner's checkpoint while the next rollouts are played; `stored` waits for that. Throws the failure of the one before. */
   async addCheckpoint(learned: LearnedAt): Promise<void> {
     const { step } = learned;
     await this.stored();
@@ -138,7 +113,6 @@ export class TrainingRecord {
     await this.writing;
   }
 
-  /** Removes the states of a finished training. */
   async end(): Promise<void> {
     await this.states.removeAll();
   }
@@ -177,23 +151,14 @@ export class TrainingRecord {
       return;
     }
     await this.states.remove(marker.id);
-    if (!isSameState(winner, marker)) throw overtaken(`another state of step ${winner.step} (${winner.owner})`);
+    const stored = `another worker (${winner.owner}) has stored another state of step ${winner.step}`;
+    // The next attempt loads that state and continues from it.
+    if (!isSameState(winner, marker)) throw new OutsideFailure('Superseded', stored);
   }
 
   /** `shared`: its rollouts are the campaign's base rollouts. */
   addBatch(step: number, summary: RolloutSummary, { shared = false } = {}): void {
-    const { ref, scored, broken, promptTokens, completionTokens, branches = {} } = summary;
-    const rewards = Object.entries(branches).map(([branch, { meanReward }]) => [branch, meanReward]);
-    this.pending.set(step, {
-      step,
-      ref,
-      scored,
-      broken,
-      promptTokens,
-      completionTokens,
-      ...(shared && { shared }),
-      ...(rewards.length > 0 && { rewardByBranch: Object.fromEntries(rewards) as Record<string, number> }),
-    });
+    this.pending.set(step, batchSchema.parse({ ...summary, step, ...(shared && { shared }) }));
   }
 
   /** `steps` is where it ended: a learner may be done before its last step. */
@@ -204,7 +169,7 @@ export class TrainingRecord {
     const lost = stepsTo(steps).find((step) => !batches.some((batch) => batch.step === step - 1));
     if (lost !== undefined) throw lostAt(lost, 'the batch');
     const checkpoints = await this.checkpoints(steps);
-    const body = withBranches(await metricsIn(folder), batches);
+    const body = await metricsIn(folder);
     const metrics = await store.put({
       // A learner that ended early may continue in another attempt, and one that is trained again has other metrics.
       key: `training/${id}/metrics/${steps}/${sha256(body)}`,
@@ -255,7 +220,6 @@ export class TrainingRecord {
   }
 }
 
-/** Sums of batches. */
 function countIn(batches: readonly BatchRecord[]) {
   const sum = (count: (batch: BatchRecord) => number) => batches.reduce((total, batch) => total + count(batch), 0);
   return {
@@ -265,15 +229,12 @@ function countIn(batches: readonly BatchRecord[]) {
   };
 }
 
-/** The steps of a training, from 1. */
 const stepsTo = (steps: number): number[] => Array.from({ length: steps }, (_, n) => n + 1);
 
 const lostAt = (step: number, what: string): OutsideFailure =>
   new OutsideFailure('TrainerDied', `${what} of step ${step} is lost; the step is done again`);
 
-/**
- * Returns whether all artifacts exist and match their hashes. Called before a stored result is used, so that the step that made it repairs the damage.
- */
+/** Returns whether all artifacts exist and match their hashes, so that the step that made one repairs the damage. */
 async function areIntact(store: ArtifactStore, artifacts: readonly { ref: ArtifactRef }[]): Promise<boolean> {
   const checks = artifacts.map(async ({ ref }) => {
     const { key } = await store.provenance(ref);
@@ -287,7 +248,6 @@ async function areIntact(store: ArtifactStore, artifacts: readonly { ref: Artifa
   }
 }
 
-/** The artifacts that a result names. */
 export const refsOf = ({ metrics, checkpoints }: TrainingResult): ArtifactRef[] => [
   metrics,
   ...checkpoints.flatMap(({ policy }) => policy.adapters.map(({ ref }) => ref)),

@@ -1,35 +1,27 @@
-/**
- * Runs a learner (a training on rollouts, a search for a prompt) as a subprocess with a job file, and makes the rollouts that it requests. Invariant:
- * the next attempt continues from the last whole checkpoint and makes no finished rollout again; a finished run is found by its key.
- */
+/** Runs a learner (a training, a search for a prompt) as a subprocess with a job file, and makes the rollouts that it requests. */
 import { join } from 'node:path';
 import { asideIn, folderIn, replaceFile } from '../store/durable-file';
-import { digest } from '../store/hash';
 import { keptJson, readJson, type ArtifactStore } from '../store/store';
 import { type FailureType, CONVERSATION_FAILURES, OutsideFailure } from '../domain/failures';
 import { type Checkpoint, type TrainingResult, trainingResultSchema } from '../domain/results';
 import type { Outcome } from '../domain/outcomes';
-import { brokenFailure, type Rollout } from '../domain/rollout';
+import { brokenFailure } from '../domain/rollout';
 import type { TrainHeartbeat } from '../domain/work';
 import { count } from '../metrics';
 import type { PolicyClient } from '../policy/client';
 import { countDurable, rollOut, type RollOutOptions } from '../rollout/engine';
 import { writeTrainingBatch } from '../rollout/training-batch';
 import { type LearnerLimits, LearnerProcess, type ReplyRequest, type RolloutsRequest } from './learner-process';
-import { findResult, overtaken, refsOf, TrainingRecord, type TrainingRecordOptions } from './result';
+import { findResult, refsOf, TrainingRecord, type TrainingRecordOptions } from './result';
 
 interface LearnerDependencies {
   store: ArtifactStore;
-  /** Folder of the campaigns: a learner's own folder lies there. */
   home: string;
-  /** The Python interpreter of the trainer's virtual environment. */
   python: string;
   client: PolicyClient;
 }
 
-/** Settings of a learner's rollouts and checkpoints. */
 export interface LearningOptions extends Omit<TrainingRecordOptions, 'store' | 'campaign' | 'name' | 'id' | 'folder'> {
-  /** Settings of every batch. */
   batch: Pick<
     RollOutOptions,
     'campaign' | 'environment' | 'sampling' | 'seed' | 'concurrency' | 'maxAttempts' | 'inputs'
@@ -39,11 +31,9 @@ export interface LearningOptions extends Omit<TrainingRecordOptions, 'store' | '
     /** True if a step plays tasks again that an earlier step has played with the same policy. */
     everyStepAnew: boolean;
   };
-  /** Absent where it is not known. */
   steps?: number;
   /** Returns a language model's reply; `spent`: the budget is used up, and the learner ends with what it has. */
   reply?: (request: ReplyRequest) => Promise<{ text: string } | { problem: string } | 'spent'>;
-  /** Pays for the tokens of steps. */
   bill?: {
     /** Throws BudgetSpent. `ended` aborts when the step has ended. */
     permit(ended: AbortSignal): Promise<void>;
@@ -52,39 +42,26 @@ export interface LearningOptions extends Omit<TrainingRecordOptions, 'store' | '
 }
 
 interface LearnerRun {
-  /** The training's state lives as long as the campaign. */
   campaign: string;
-  /** Shown to people; names the folder. */
   name: string;
-  /** Digest of what decides the result. */
   id: string;
-  /** Command of `python -m trainer`. */
   program: 'train' | 'gepa' | 'tinker';
-  /** Default: the trainer's interpreter. */
   python?: string;
   limits: Pick<LearnerLimits, 'stallSeconds'>;
-  /** Ends the run. */
   signal: AbortSignal;
   /** Added to the worker's environment; `undefined` values are taken out of it. */
   env?: NodeJS.ProcessEnv;
-  /** Variables that the learner reads from a pipe. */
   keys?: NodeJS.ProcessEnv;
   /** Returns the learner's job.json, and how it learns. Called unless the result is found. `folder` is the learner's own. */
   prepare: (folder: string) => Promise<{ job: object; learning: LearningOptions }>;
-  /** Selects the result's checkpoints. Default: all that count. */
   select?: (checkpoints: Checkpoint[]) => Checkpoint[];
-  /** Shows the progress. */
   show: (details: TrainHeartbeat) => void;
-  /** Called when a rollout or a step became durable. */
   onDurable: () => void;
   /** Returns true if another attempt could continue: then the result is not stored. */
   isUnfinished?: () => boolean;
 }
 
-/**
- * Runs a training to its end, or finds its result. Throws an OutsideFailure: the next attempt continues from the last checkpoint. It is Superseded
- * where another worker has stored the next step with another state.
- */
+/** Runs a training to its end, or finds its result. After any OutsideFailure the next attempt continues from the last checkpoint. */
 export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Promise<TrainingResult> {
   const { store, home } = deps;
   const { campaign, name, id, signal, env = {}, keys, limits } = run;
@@ -115,7 +92,6 @@ export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Pr
     if (run.isUnfinished?.()) return result;
     const ref = await keptJson(store, { key, producer: 'train', inputs: refsOf(result) }, () => result);
     await record.end();
-    // The result of another worker, if that was first.
     return await readJson(store, ref, trainingResultSchema);
   } finally {
     await process.stop();
@@ -126,17 +102,16 @@ export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Pr
 /** Failures that a learner may report of itself; any other is a TrainerDied. */
 const OWN_ERRORS: readonly string[] = ['BadJob', 'Diverged', 'SamplerDiffers', 'DiskFull'] satisfies FailureType[];
 
+const OUT_OF_MEMORY =
+  'because memory ran out: lower training.tokensPerForward, set training.gradientCheckpointing to true, take a smaller base model, or give the machine more memory';
+
 const died = (why: string) => new OutsideFailure('TrainerDied', `the trainer ${why}`);
 
-/** Answers one learner until it ends. */
 export class Learning {
   private readonly progress: TrainHeartbeat;
-  /** Stores the last batch while the learner trains on it. */
-  private storing: Promise<void> = Promise.resolve();
   /** Aborts when the step that is paid for has ended. */
   private paying = new AbortController();
 
-  /** `step`: the learner continues from it. */
   constructor(
     private readonly o: LearningOptions &
       Pick<TrainingRecordOptions, 'folder'> &
@@ -158,7 +133,6 @@ export class Learning {
       return await this.answer();
     } finally {
       this.paying.abort();
-      await this.storing.catch(() => undefined);
     }
   }
 
@@ -168,8 +142,6 @@ export class Learning {
     if (signal.aborted) void process.stop(); // the event has passed
     for await (const message of process.messages()) {
       this.waitFor(undefined);
-      // A step counts once its rollouts are stored.
-      if (message.type !== 'step' && message.type !== 'progress') await this.storing;
       switch (message.type) {
         case 'ready':
           this.progress.step = message.step;
@@ -210,7 +182,9 @@ export class Learning {
       this.show();
     }
     signal.throwIfAborted();
-    throw died(`exited without an error message; see ${join(folder, 'trainer.log')}`);
+    await process.stop();
+    const how = process.wasKilled ? `was killed, maybe ${OUT_OF_MEMORY}` : 'exited without an error message';
+    throw died(`${how}; see ${join(folder, 'trainer.log')}`);
   }
 
   /** A step is paid for when it has been made, and again if it is made again. */
@@ -223,55 +197,19 @@ export class Learning {
     this.paying.abort();
   }
 
-  /** Makes the rollouts of a step; returns the answer, which names the batch file. The learner trains on them while they are stored. */
+  /** Plays the batch of a step, or finds it, and writes it for the learner; returns the answer, which names the file. */
   private async rollouts(request: RolloutsRequest): Promise<object> {
-    const { folder, batch, deps, record } = this.o;
-    const { tasks, group_size: groupSize, content } = request;
-    if (!(await record.permit(request))) return { type: 'spent' };
-    const file = join(folder, 'batch.jsonl');
-    let given: { records: Rollout[]; tasks: string[] } | undefined;
-    let answer = (): void => undefined;
-    const isWritten = new Promise<void>((resolve) => (answer = resolve));
-    const give = async (records: Rollout[], whole: string[]): Promise<void> => {
-      if (given?.records.some((one, n) => one !== records[n] && digest(one) !== digest(records[n])))
-        throw overtaken(`other rollouts of step ${request.step + 1}`);
-      if (given) return;
-      given = { records, tasks: whole };
-      const { maskReadOnlyTurns } = batch;
-      const written = { records, tasks: whole, groupSize, content, maskReadOnlyTurns, file, aside: asideIn(deps.home) };
-      await writeTrainingBatch(written);
-      answer();
-    };
-    this.storing = this.storeBatch(request, give);
-    this.storing.catch(() => undefined); // thrown where it is awaited
-    await Promise.race([isWritten, this.storing]);
-    // If this host is lost during the update, another one continues from the state before it.
-    this.waitFor('its state to be stored');
-    await record.stored();
-    const trained = given?.tasks ?? tasks;
-    return { type: 'rollouts', file, ...(trained.length < tasks.length && { tasks: trained }) };
-  }
-
-  /** Plays the batch of a step and stores it. Calls `give` with its records when all are played, and again when they are stored. */
-  private async storeBatch(
-    request: RolloutsRequest,
-    give: (records: Rollout[], tasks: string[]) => Promise<void>,
-  ): Promise<void> {
-    const { batch, deps, name, record, signal, onDurable } = this.o;
-    const { step, tasks, group_size: attempts, content, ahead = 0 } = request;
-    const { everyStepAnew, ...options } = batch;
-    const policy = await record.policy({ step: step - ahead, policy: request.policy });
+    const { folder, batch, deps, name, record, signal, onDurable } = this.o;
+    const { step, tasks, group_size: groupSize, content } = request;
+    if (!record.permit(request)) return { type: 'spent' };
+    const { everyStepAnew, maskReadOnlyTurns, ...options } = batch;
+    const policy = await record.policy({ step, policy: request.policy });
     const noteDurable = countDurable(onDurable);
-    let playing: Promise<void> = Promise.resolve();
     const { summary, records, outcomes } = await rollOut({
-      ...{ ...options, ...deps, policy, tasks, attempts, signal },
+      ...{ ...options, ...deps, policy, tasks, attempts: groupSize, signal },
       ...(everyStepAnew && { step }),
       purpose: 'training',
       title: `${name}: training step ${step + 1}`,
-      onPlayed: (played) => {
-        playing = give(played, tasks);
-        playing.catch(() => undefined); // thrown below
-      },
       onProgress: ({ done, total, broken, turns }) => {
         this.progress.rollouts = { done, total };
         if (turns > 0) delete this.progress.waitsFor;
@@ -279,18 +217,22 @@ export class Learning {
         this.show();
       },
     });
-    await playing;
     const trained = content === 'rows' ? withoutUnanswered(tasks, outcomes) : tasks;
-    // A group is never trained on in part.
     const failure = brokenFailure(
       outcomes.filter(({ task }) => trained.includes(task)),
       `step ${step + 1}`,
     );
     if (failure) throw failure;
-    await give(await records(), trained);
+    const file = join(folder, 'batch.jsonl');
+    const written = { records: await records(), tasks: trained, groupSize, content, maskReadOnlyTurns };
+    await writeTrainingBatch({ ...written, file, aside: asideIn(deps.home) });
     // With the base model as it is, on tasks and under keys of the base rollouts, these are the same rollouts.
     const shared = !everyStepAnew && policy.adapters.length === 0 && policy.prompt === undefined;
     record.addBatch(step, summary, { shared });
+    // If this host is lost during the update, another one continues from the state before it.
+    this.waitFor('its state to be stored');
+    await record.stored();
+    return { type: 'rollouts', file, ...(trained.length < tasks.length && { tasks: trained }) };
   }
 
   private async reply(request: ReplyRequest): Promise<object> {

@@ -1,7 +1,4 @@
-/**
- * The states of a learner: its last checkpoints, in the store. Invariant: a learner continues from a state that a marker names, and from no other,
- * on whatever host it runs.
- */
+/** The states of a learner: its last checkpoints, in the store. It continues from a state that a marker names, on whatever host it runs. */
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ifThere } from '../store/durable-file';
@@ -14,21 +11,18 @@ import { type Marker, metricsLine } from './markers';
 
 /** Number of states in the store, and of checkpoints in the learner's folder. */
 export const KEPT = 2;
-/** Files of a state that are stored, fetched or removed at once. */
 const TRANSFERS = 8;
 const METRICS = 'metrics.jsonl';
 
 export class StateStore {
   private readonly hashes = new FileHashes();
 
-  /** `path`: of the training, in the store. `folder`: the learner's own. */
   constructor(
     private readonly store: Pick<ArtifactStore, 'files'>,
     private readonly path: string,
     private readonly folder: string,
   ) {}
 
-  /** Stores the checkpoint of a step under the id of its marker. */
   async put(id: string, step: number): Promise<Marker['files']> {
     const stored: Marker['files'] = [];
     for (const name of await filesIn(join(this.folder, `checkpoint-${step}`))) {
@@ -49,10 +43,7 @@ export class StateStore {
     return this.store.files.removeFolder(`${this.path}/states`);
   }
 
-  /**
-   * Replaces the checkpoints in the learner's folder by the newest whole state of these markers. Returns its step, or 0. What the folder held of an
-   * earlier attempt may be of a step that another worker did otherwise.
-   */
+  /** Replaces the checkpoints in the learner's folder, which may be overtaken, by the newest whole state of these markers. Returns its step, or 0. */
   async restore(line: readonly Marker[]): Promise<number> {
     await removeCheckpoints(this.folder, () => true);
     for (const marker of line.toReversed()) {

@@ -1,9 +1,28 @@
 /** What `campaign view` answers to the page (web/src). */
+import type { Figure } from '../domain/artifacts';
 import type { ToolSchema } from '../domain/messages';
-import type { ApprovalView } from '../report/build/approval';
+import type { ApprovalView } from '../report/capability-model';
 import type { ReportedMessage } from '../report/capability-model';
 import type { Report } from '../report/model';
 import type { Curves } from './curves';
+
+/** The campaigns of a home. */
+export interface HomePage {
+  kind: 'home';
+  title: string;
+  campaigns: ListedCampaign[];
+}
+
+export interface ListedCampaign {
+  name: string;
+  /** `running`, `completed`, ..., and what it waits for. */
+  state: string;
+  /** Milliseconds of the last change. Undefined if none is known. */
+  changed: number | undefined;
+  /** Success rates on the test tasks. */
+  base: Figure | undefined;
+  shipped: { name: string; successRate: Figure | undefined } | undefined;
+}
 
 /** The page of a campaign; report.html holds the report alone. */
 export interface CampaignPage {
@@ -25,8 +44,6 @@ export interface CampaignPage {
 export interface Live {
   /** `running`, `completed`, ... */
   state: string;
-  /** All runs of the campaign in one line of time, where it was started more than once. */
-  runs?: string | undefined;
   tree: readonly { depth: number; status: string; label: string; detail: string }[];
   notes: readonly string[];
   curves: Curves;
@@ -76,9 +93,7 @@ export interface ComparedAction {
 
 /** One rollout, whole. */
 export interface ShownRollout extends ListedRollout {
-  facts: { name: string; value: string }[];
-  /** By hashes: its batch, adapter or router, and its seed. */
-  madeFrom: { name: string; value: string }[];
+  facts: (readonly [name: string, value: string])[];
   messages: ReportedMessage[];
   tools: ToolSchema[];
   /** Messages that the analyst cites, and why: first where a failure begins. */

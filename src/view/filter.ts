@@ -19,9 +19,7 @@ const values: Record<string, (one: IndexedRollout) => string[]> = {
   chosen: ({ chosen }) => (chosen === undefined ? [] : [chosen]),
 };
 
-export const filterNames = [...Object.keys(values), 'broken', 'text', 'said', 'batch'];
-
-export type Asked = Readonly<Record<string, string | undefined>>;
+type Asked = Readonly<Record<string, string | undefined>>;
 
 /** Returns a page of the rollouts that all filters keep, and only those of `batches` where it is given. */
 export async function pageOf(index: RolloutIndex, asked: Asked, batches?: ReadonlySet<string>): Promise<RolloutPage> {
@@ -44,31 +42,30 @@ export async function neighboursOf(
   return { ...(previous !== undefined && { previous }), ...(next !== undefined && { next }) };
 }
 
-/** All that the filters keep, each once. */
-export const keptOf = (index: RolloutIndex, asked: Asked, batches?: ReadonlySet<string>): Promise<IndexedRollout[]> =>
-  saying(index, asked, once(index.all().filter(keeping(asked, batches))));
-
-async function saying(index: RolloutIndex, { said }: Asked, kept: IndexedRollout[]): Promise<IndexedRollout[]> {
-  if (!said) return kept;
-  const ids = await index.saying(said.toLowerCase(), kept);
-  return kept.filter(({ id }) => ids.has(id));
+/**
+ * Returns the rollouts that all filters keep, each once. `text`: in the task, how the conversation begins, or the beginning of the id, all in memory;
+ * `said`: anywhere in the conversations, which are read.
+ */
+export async function keptOf(
+  index: RolloutIndex,
+  asked: Asked,
+  batches?: ReadonlySet<string>,
+): Promise<IndexedRollout[]> {
+  const kept = once(index.all().filter(keeping(asked, batches)));
+  if (!asked['said']) return kept;
+  const saying = await index.saying(asked['said'].toLowerCase(), kept);
+  return kept.filter(({ id }) => saying.has(id));
 }
 
 function keeping(asked: Asked, batches: ReadonlySet<string> | undefined): (one: IndexedRollout) => boolean {
-  const { broken, text, batch } = asked;
   const wanted = Object.entries(values).flatMap(([name, of]) => {
     const value = asked[name];
     return value ? [(one: IndexedRollout) => of(one).includes(value)] : [];
   });
-  if (broken) wanted.push(({ outcome }) => (outcome === 'broken') === (broken === 'yes'));
-  if (batch) wanted.push((one) => one.batch.ref.sha256.startsWith(batch));
   if (batches) wanted.push((one) => batches.has(one.batch.ref.sha256));
-  if (text) {
-    const lower = text.toLowerCase();
-    wanted.push(
-      (one) => one.text.includes(lower) || one.task.toLowerCase().includes(lower) || one.id.startsWith(lower),
-    );
-  }
+  const text = asked['text']?.toLowerCase();
+  if (text)
+    wanted.push((one) => one.text.includes(text) || one.task.toLowerCase().includes(text) || one.id.startsWith(text));
   return (one) => wanted.every((test) => test(one));
 }
 

@@ -1,4 +1,5 @@
 /** One rollout with all that is known of it: its conversation, what it came to and why, and what passes said of it. */
+import { canonical } from '../store/hash';
 import type { ArtifactStore } from '../store/store';
 import type { Rollout } from '../domain/rollout';
 import { messageRoles } from '../report/format';
@@ -6,7 +7,7 @@ import { quotedMessage } from '../report/build/quotes';
 import { turnSeed } from '../rollout/batch';
 import { plainText } from '../domain/plain-text';
 import { wrap } from '../terminal';
-import { argumentsOf, callText, type Message } from '../domain/messages';
+import { argumentsOf, callText, jsonText, type Message } from '../domain/messages';
 import type { ComparedAction, ShownRollout } from './api';
 import { type IndexedRollout, listed, type RolloutIndex, toolsOf } from './rollouts';
 
@@ -35,14 +36,12 @@ export async function shownRollout(
     ...listed(one),
     facts: [
       ...factsOf(rollout),
-      ...(reference?.tell.length ? [{ name: 'must be told', value: reference.tell.join('; ') }] : []),
-      ...(lacking.length > 0 ? [{ name: 'analysis', value: lacking.map(votes).join('; ') }] : []),
-    ],
-    madeFrom: [
-      { name: 'id', value: one.id },
-      { name: 'batch', value: `${one.batch.title} (${one.batch.ref.sha256})` },
+      ...(reference?.tell.length ? [['must be told', reference.tell.join('; ')] as const] : []),
+      ...(lacking.length > 0 ? [['analysis', lacking.map(votes).join('; ')] as const] : []),
+      ['id', one.id],
+      ['batch', `${one.batch.title} (${one.batch.ref.sha256})`],
       ...(await madeOf(store, one.batch)),
-      { name: 'seed of the first answer', value: String(turnSeed({ key: one.id, turn: 0 })) },
+      ['seed of the first answer', String(turnSeed({ key: one.id, turn: 0 }))],
     ],
     messages: messages.map((message, n) => quotedMessage(message, n, LONGEST)),
     tools: await toolsOf(store, one.batch),
@@ -52,7 +51,7 @@ export async function shownRollout(
         ? [{ message: begins.message, says: `the failure begins here (${begins.of}): ${begins.reason}` }]
         : []),
       ...lacking.flatMap((of) =>
-        of.message === undefined ? [] : [{ message: of.message, says: `${votes(of)}: ${of.reason}` }],
+        of.message === undefined ? [] : [{ message: of.message, says: `${votes(of)}: ${of.says}` }],
       ),
       ...index.citedIn(one.id),
     ],
@@ -79,25 +78,17 @@ export function compareActions(expected: readonly Action[], messages: readonly M
 }
 
 const sameCall = (one: Action, other: Action): boolean =>
-  one.name === other.name && inOrder(argumentsOf(one)) === inOrder(argumentsOf(other));
+  one.name === other.name && sortedArguments(one) === sortedArguments(other);
 
-/** JSON with its keys in order. */
-function inOrder(text: string): string {
-  const sorted = (value: unknown): unknown =>
-    typeof value !== 'object' || value === null || Array.isArray(value)
-      ? value
-      : Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
-  try {
-    return JSON.stringify(JSON.parse(text), (_, value: unknown) => sorted(value));
-  } catch {
-    return text;
-  }
-}
+const sortedArguments = (action: Action): string => {
+  const text = argumentsOf(action);
+  return canonical(jsonText.safeParse(text).data ?? text);
+};
 
 type Facts = ShownRollout['facts'];
 
 function factsOf(rollout: Rollout): Facts {
-  if (rollout.status === 'broken') return [{ name: rollout.error.type, value: rollout.error.message }];
+  if (rollout.status === 'broken') return [[rollout.error.type, rollout.error.message]];
   const { reward, breakdown, stopReason, steps, seconds, usage, branch, routed } = rollout;
   const text = (value: object): string =>
     Object.entries(value)
@@ -113,25 +104,22 @@ function factsOf(rollout: Rollout): Facts {
     ['branch', branch],
     ['routed to', routed && [routed.chosen, text(routed.probabilities)].filter(Boolean).join(': ')],
   ];
-  return facts.flatMap(([name, value]) => (value ? [{ name, value }] : []));
+  return facts.flatMap(([name, value]) => (value ? [[name, value] as const] : []));
 }
 
-/** Whose rollouts a batch holds, by what it was made from. */
+/** The policy whose rollouts a batch holds: a hash that `campaign show` takes. */
 async function madeOf(store: ArtifactStore, { inputs }: IndexedRollout['batch']): Promise<Facts> {
-  const made = await Promise.all(
-    inputs.map(async (ref) => {
-      const { producer } = await store.provenance(ref).catch(() => ({ producer: '' }));
-      return producer === 'train' || producer === 'merge' || producer === 'fitRouter'
-        ? [{ name: producer === 'fitRouter' ? 'router' : 'adapter', value: ref.sha256 }]
-        : [];
-    }),
-  );
-  return made.flat();
+  const kinds: Record<string, string> = { train: 'adapter', merge: 'adapter', fitRouter: 'router' };
+  const made = inputs.map(async (ref): Promise<Facts> => {
+    const { producer } = await store.provenance(ref).catch(() => ({ producer: '' }));
+    return kinds[producer] ? [[kinds[producer], ref.sha256]] : [];
+  });
+  return (await Promise.all(made)).flat();
 }
 
 /** As `campaign show` prints it. */
 export function shownText({ task, attempt, outcome, ...shown }: ShownRollout, columns = 60): string {
-  const { facts, madeFrom, messages, cited, reference = [] } = shown;
+  const { facts, messages, cited, reference = [] } = shown;
   const lines = (text: string, indent = '') =>
     plainText(text)
       .split('\n')
@@ -139,7 +127,7 @@ export function shownText({ task, attempt, outcome, ...shown }: ShownRollout, co
       .map((line) => indent + line);
   return [
     ...lines(`${task}, attempt ${attempt}: ${outcome}`),
-    ...[...facts, ...madeFrom].flatMap(({ name, value }) => lines(`${name}: ${value}`)),
+    ...facts.flatMap(([name, value]) => lines(`${name}: ${value}`)),
     ...reference.flatMap(({ state, expected, made }) =>
       expected === undefined
         ? []

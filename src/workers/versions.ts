@@ -84,40 +84,31 @@ export async function versionsToServe(queue: ControlQueue): Promise<{ versions: 
 
 const versionAttribute = defineSearchAttributeKey('TemporalWorkerDeploymentVersion', 'KEYWORD');
 
-function versionsOfOpenCampaigns({ connection, namespace, taskQueue }: ControlQueue): Promise<string[]> {
+async function versionsOfOpenCampaigns({ connection, namespace, taskQueue }: ControlQueue): Promise<string[]> {
   const { workflow } = new Client({ connection, namespace });
   const query = `TaskQueue = '${taskQueue}' AND ExecutionStatus = 'Running'`;
-  return withRetries(connection, async () => {
-    const ids = new Set<string>();
-    // "DEPLOYMENT:ID"; a campaign that no worker has taken up yet has no version.
-    for await (const { typedSearchAttributes } of workflow.list({ query }))
-      ids.add(typedSearchAttributes.get(versionAttribute)?.split(':').at(-1) ?? '');
-    return [...ids].filter(Boolean);
-  });
+  const ids = new Set<string>();
+  // "DEPLOYMENT:ID"; a campaign that no worker has taken up yet has no version.
+  for await (const { typedSearchAttributes } of workflow.list({ query }))
+    ids.add(typedSearchAttributes.get(versionAttribute)?.split(':').at(-1) ?? '');
+  return [...ids].filter(Boolean);
 }
 
-/** Makes new campaigns begin on a version. The server knows the version once its worker has asked for a task. */
+const ANSWER_MS = 60_000;
+const RETRY_MS = 200;
+
+/** Makes new campaigns begin on a version. The server knows the version once its worker has asked for a task, so this is tried until then. */
 export async function makeCurrent(
   { connection, namespace }: Pick<ControlQueue, 'connection' | 'namespace'>,
   { workerDeploymentOptions: { version } }: Version,
 ): Promise<void> {
   const { workflowService } = new Client({ connection, namespace });
   const request = { namespace, identity: `control worker ${process.pid}`, ignoreMissingTaskQueues: true, ...version };
-  await withRetries(connection, () => workflowService.setWorkerDeploymentCurrentVersion(request));
-}
-
-const ANSWER_MS = 60_000;
-const REQUEST_MS = 10_000;
-const RETRY_MS = 200;
-
-async function withRetries<T>(connection: ConnectionLike, request: () => Promise<T>): Promise<T> {
-  const end = performance.now() + ANSWER_MS;
-  for (;;) {
+  for (const end = performance.now() + ANSWER_MS; ;)
     try {
-      return await connection.withDeadline(Date.now() + REQUEST_MS, request);
+      return void (await workflowService.setWorkerDeploymentCurrentVersion(request));
     } catch (error) {
       if (performance.now() > end) throw error;
       await sleep(RETRY_MS);
     }
-  }
 }

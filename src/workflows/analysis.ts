@@ -1,17 +1,16 @@
-/** The first two stages: the base rollouts, then the selection of capabilities by discovery, N labeling passes and votes. */
+/** The first two stages: base rollouts; selection of capabilities by discovery, N labeling passes and votes. */
 import { ApplicationFailure } from '@temporalio/workflow';
 import type { ArtifactRef } from '../domain/artifacts';
 import { armName } from '../domain/campaign';
-import type { Candidate } from '../domain/capability';
 import { PASS_SKIPPING_FAILURES, type FailureType } from '../domain/failures';
-import type { SelectionResult } from '../domain/results';
+import type { SelectedCapability, SelectionResult } from '../domain/results';
 import { failedWith, reasonOf } from './failures';
 import { checkAdapters, checkBase, required, rollOutTarget, type Run } from './run';
 import { approvedSelection } from './approval';
-import { basePolicy, batchOf, control, longControl, mapBounded, part } from './steps';
+import { basePolicy, batchOf, control, longControl, mapBounded, planTasks } from './steps';
 
 export async function rolloutsStage(run: Run): Promise<void> {
-  const { config, prepared, status, found } = run;
+  const { config, prepared, status, results } = run;
   const batch = {
     purpose: 'base_rollouts',
     title: 'base rollouts',
@@ -22,43 +21,43 @@ export async function rolloutsStage(run: Run): Promise<void> {
   } as const;
   const tasks = `${prepared.tasks.train} train tasks, base model`;
   status.detail('rollouts', tasks);
-  const base = batchOf(config, { ...batch, environment: config.target, tasks: part(prepared.plan, 'train') });
+  const base = batchOf(config, { ...batch, environment: config.target, tasks: planTasks(prepared.plan, 'train') });
   if (run.trains) await checkAdapters(run, 1);
-  const { problems, warnings } = (found.baseCheck = await checkBase(run, base));
+  const { problems, warnings } = (results.baseCheck = await checkBase(run, base));
   const forced = problems.length > 0 ? [tasks, 'unsuited, but forced'] : [tasks];
   status.detail('rollouts', [...forced, ...warnings].join('; '));
-  found.baseRollouts = await rollOutTarget(run, { ...batch, tasks: 'train' });
+  results.baseRollouts = await rollOutTarget(run, { ...batch, tasks: 'train' });
   // The warnings are about the first rollouts, and later ones may contradict them.
   status.detail('rollouts', forced.join('; '));
 }
 
 export async function selectionStage(run: Run): Promise<void> {
-  const { config, status, found } = run;
+  const { config, status, results } = run;
   const { name: campaign, budget, target, analyst, selection: rule, seed } = config;
-  const rollouts = required(found.baseRollouts).ref;
+  const rollouts = required(results.baseRollouts).ref;
   const { ref: candidates, selects } = await longControl(config, 'discover candidate capabilities').discover({
     ...{ campaign, budget, target, analyst, rule, rollouts, seed },
   });
   const passes = selects === 'outright' ? undefined : await label(run, { rollouts, candidates });
-  const { ref, selected } = await control(config, 'select').select({
-    rule,
-    rollouts,
-    candidates,
-    ...(passes && { labels: passes.labels }),
+  const { labels = [], failedPasses = [] } = passes ?? {};
+  const { ref: selection, selected } = await control(config, 'select').select({
+    ...{ rule, rollouts, candidates },
+    ...(passes && { labels }),
   });
   requireUniqueNames(run, selected);
-  const { labels = [], failedPasses = [] } = passes ?? {};
   const failed = failedPassesText(failedPasses, rule.passes);
-  const show = (capabilities: readonly { candidate: Candidate }[]) =>
-    status.detail('selection', (capabilities.map((s) => s.candidate.name).join(', ') || 'nothing selected') + failed);
+  const show = (capabilities: readonly SelectedCapability[]) => {
+    const names = capabilities.map(({ candidate }) => candidate.name).join(', ');
+    status.detail('selection', (names || 'nothing selected') + failed);
+  };
   show(selected);
-  found.selection = await approvedSelection(run, { candidates, labels, failedPasses, selection: ref, selected });
-  show(found.selection.selected);
+  results.selection = await approvedSelection(run, { candidates, labels, failedPasses, selection, selected });
+  show(results.selection.selected);
 }
 
-/** Throws if an arm has the name of a selected capability: both are rows of one report. */
-function requireUniqueNames({ config }: Run, capabilities: readonly { candidate: Candidate }[]): void {
-  const taken = config.arms.map(armName).find((name) => capabilities.some(({ candidate }) => candidate.name === name));
+/** Arms and capabilities are rows of one report. */
+function requireUniqueNames({ config }: Run, selected: readonly SelectedCapability[]): void {
+  const taken = config.arms.map(armName).find((name) => selected.some(({ candidate }) => candidate.name === name));
   if (taken === undefined) return;
   throw ApplicationFailure.nonRetryable(
     `arms: ${taken} is the name of a selected capability as well; give the arm another name`,
@@ -73,10 +72,7 @@ function failedPassesText(failed: SelectionResult['failedPasses'], passes: numbe
   return `; ${failed.length} of ${passes} labeling passes failed${spent}`;
 }
 
-/**
- * Runs N labeling passes side by side. A pass whose answers can't be used, or that exceeds the budget, is skipped, and votes still count out of N. A
- * failure that affects every pass, such as wrong options of the analyst, fails the campaign.
- */
+/** Runs N labeling passes. One that fails by itself is skipped, and votes still count out of N. */
 async function label(
   { config }: Run,
   { rollouts, candidates }: { rollouts: ArtifactRef; candidates: ArtifactRef },

@@ -1,13 +1,9 @@
-/**
- * Runs one baseline arm of any kind. Every outcome yields an ArmResult: it is returned, or carried in the details of the failure that is thrown. The
- * exceptions are a cancellation, a campaign-wide failure (failures.ts) and a defect of the workflow code.
- */
+/** Runs one arm (a baseline) of any kind. Returns its result, or throws it in a failure, as capability.ts does. */
 import { workflowInfo } from '@temporalio/workflow';
 import { armName, type Campaign } from '../domain/campaign';
 import { kindOf } from '../domain/kinds';
 import type { ArmResult, CapabilityResult, Prepared } from '../domain/results';
 import { arms } from './arms';
-import { childFailure, toFailureReason } from './failures';
 import { ChildStatus, withOutcome } from './status';
 
 export interface ArmInput {
@@ -29,9 +25,6 @@ async function runArm({ spec, ...input }: ArmInput): Promise<ArmResult> {
     status.set('completed', `${outcome.work.iterations.length} iterations`);
     return { ...result, status: 'completed', ...outcome };
   } catch (error) {
-    const reason = toFailureReason(error);
-    status.set('failed', reason);
-    const work = status.work && { work: status.work };
-    throw childFailure({ ...result, status: 'failed', reason, ...work }, error);
+    throw status.failure({ ...result, status: 'failed' }, error);
   }
 }

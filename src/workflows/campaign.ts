@@ -1,10 +1,8 @@
-/**
- * Runs a campaign: base rollouts, discovery, N labeling passes, selection, one child per capability and per arm side by side, the router, the evaluation
- * and the report. Texts and weights are in the store; the workflow holds references and figures.
- */
+/** Runs a campaign: its stages in order, then the report. */
 import { upsertMemo, workflowInfo } from '@temporalio/workflow';
 import { type Stage, stages } from '../domain/campaign';
 import { type CampaignChild, type CampaignRecord, type ChildResult, failedIn } from '../domain/results';
+import { LAST_STAGE } from '../domain/work';
 import { rolloutsStage, selectionStage } from './analysis';
 import { capabilitiesStage } from './children';
 import type { CampaignInput, CampaignResult, Memo } from './messages';
@@ -23,47 +21,37 @@ const stageOf: Record<Stage, (run: Run) => Promise<void>> = {
 
 export const campaignRun = (input: CampaignInput): Promise<CampaignResult> => withOutcome(() => runCampaign(input));
 
-async function runCampaign({
-  campaign: given,
-  until,
-  force = false,
-  kept = [],
-}: CampaignInput): Promise<CampaignResult> {
+async function runCampaign({ campaign, until = LAST_STAGE, force = false }: CampaignInput): Promise<CampaignResult> {
   const startedAt = Date.now();
-  const status = new CampaignStatus(given);
-  const prepared = await control(given, 'check the parts and split the tasks').prepare({
-    campaign: given,
-    ...(until && { until }),
-  });
+  const status = new CampaignStatus(campaign);
+  const prepared = await control(campaign, 'check the parts and split the tasks').prepare({ campaign, until });
   const { pool } = prepared;
-  // Workers for this pool can be started later, by what the memo says.
   upsertMemo({ pool } satisfies Memo);
-  const config = { ...given, workers: { ...given.workers, pool } };
+  const config = { ...campaign, workers: { ...campaign.workers, pool } };
   const trains = until !== 'rollouts' && until !== 'selection';
-  const run: Run = { config, prepared, force, trains, kept, status, found: {} };
+  const run: Run = { config, prepared, force, trains, status, results: {} };
   for (const stage of stages) {
     await status.stage(stage, () => stageOf[stage](run));
     if (stage === until) break;
   }
   const record: CampaignRecord = {
-    campaign: given,
+    campaign,
     workflowId: workflowInfo().workflowId,
     startedAt,
     finishedAt: Date.now(),
     stageSeconds: status.stageSeconds,
     prepared,
-    ...run.found,
-    baseRollouts: required(run.found.baseRollouts),
-    ...(until && until !== 'evaluation' && { stoppedAfter: until }),
+    ...run.results,
+    baseRollouts: required(run.results.baseRollouts),
+    ...(until !== LAST_STAGE && { stoppedAfter: until }),
   };
   const written = await control(config, 'write the report').writeReport({ record });
-  status.ended(written.verdict);
-  const { capabilities = [], arms = [] } = record;
+  const { capabilities = [], arms = [], stoppedAfter } = record;
   const refs = (kind: CampaignChild['kind'], children: readonly ChildResult[]) =>
     children.map(({ workflowId, name, status: outcome }) => ({ workflowId, kind, name, status: outcome }));
   return {
     status: 'completed',
-    ...(record.stoppedAfter && { stoppedAfter: record.stoppedAfter }),
+    ...(stoppedAfter && { stoppedAfter }),
     ...written,
     children: [...refs('capability', capabilities), ...refs('arm', arms)],
     failed: failedIn(record),

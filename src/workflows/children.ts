@@ -1,12 +1,8 @@
-/**
- * The capability stage runs one child per selected capability and per arm, side by side. A child that fails for good is a row of the report. When
- * the stage fails, it first waits for all children to end, so that a restarted campaign does not find them running.
- */
+/** The third stage runs one child per selected capability and per arm, side by side. */
 import { defineSearchAttributeKey, TypedSearchAttributes, WorkflowIdReusePolicy } from '@temporalio/common';
 import { CancellationScope, ParentClosePolicy, startChild, workflowInfo } from '@temporalio/workflow';
 import { armName, type Campaign } from '../domain/campaign';
 import { kindOf } from '../domain/kinds';
-import { escapeMarkdown } from '../domain/plain-text';
 import {
   type ArmResult,
   bestIteration,
@@ -25,14 +21,13 @@ import { checkAdapters, required, rollOutTarget, type Run } from './run';
 import { basePolicy } from './steps';
 
 export async function capabilitiesStage(run: Run): Promise<void> {
-  const { config: campaign, prepared, found } = run;
-  const { selected, candidates } = required(found.selection);
-  found.capabilities = [];
-  found.arms = [];
+  const { config: campaign, prepared, results } = run;
+  const { selected, candidates } = required(results.selection);
+  results.capabilities = [];
+  results.arms = [];
   if (selected.length === 0) return;
-  // The policy server has to take the sum of all adapters; this is checked before any training is spent.
   if (selected.length > 1) await checkAdapters(run, selected.length);
-  const baseRollouts = required(found.baseRollouts).ref;
+  const baseRollouts = required(results.baseRollouts).ref;
   const baseHeldOut = await rollOutTarget(run, {
     purpose: 'held_out',
     title: 'base on the held-out train tasks',
@@ -40,49 +35,55 @@ export async function capabilitiesStage(run: Run): Promise<void> {
     tasks: 'validation',
     attempts: campaign.validation.trials,
   });
-  found.baseHeldOut = baseHeldOut;
+  results.baseHeldOut = baseHeldOut;
   const { steps, groupsPerStep, groupSize } = campaign.training;
-  const common = { campaign, prepared, baseRollouts, candidates, baseHeldOut };
-  // The training rollouts of trace if every selected capability yields an adapter.
-  const most = steps * groupsPerStep * groupSize * selected.length;
-  const children = new CancellationScope();
-  const begun: Promise<unknown>[] = [];
-  const begin = <R>(child: Promise<R>): Promise<R> => {
-    begun.push(child);
-    return child;
-  };
-  const startArms = (specs: Campaign['arms'], budget: number, capabilities: CapabilityResult[]) =>
-    Promise.all(specs.map((spec) => begin(runArm(run, { campaign, prepared, spec, budget, capabilities }))));
+  // Trace spends this if every selected capability yields an adapter.
+  const fullBudget = steps * groupsPerStep * groupSize * selected.length;
   const isLater = (spec: Campaign['arms'][number]) => kindOf(arms, spec).buildsOnCapabilities?.(spec) ?? false;
-  const later = campaign.arms.filter(isLater);
-  const atOnce = campaign.arms.filter((spec) => !isLater(spec));
-  const sideBySide = () => {
+  const [capabilities, ...ended] = await runTogether((track) => {
+    const startArms = (specs: Campaign['arms'], budget: number, capabilities: CapabilityResult[]) =>
+      Promise.all(specs.map((spec) => track(runArm(run, { campaign, prepared, spec, budget, capabilities }))));
     const running = Promise.all(
       selected.map(({ candidate }) => {
-        const others = selected.flatMap(({ candidate: other }) =>
-          other === candidate ? [] : [{ name: other.name, definition: other.definition }],
+        const others = selected.flatMap(({ candidate: { name, definition } }) =>
+          name === candidate.name ? [] : [{ name, definition }],
         );
-        return begin(runCapability(run, { ...common, candidate, others }));
+        const input = { campaign, prepared, baseRollouts, candidates, baseHeldOut, candidate, others };
+        return track(runCapability(run, input));
       }),
     );
+    const atOnce = campaign.arms.filter((spec) => !isLater(spec));
+    const later = campaign.arms.filter(isLater);
     return Promise.all([
       running,
-      startArms(atOnce, most, []),
+      startArms(atOnce, fullBudget, []),
       running.then((done) => startArms(later, rolloutsOfTrace(done), done)),
     ]);
-  };
-  const [capabilities, ...ended] = await children.run(sideBySide).catch(async (error: unknown) => {
-    children.cancel();
-    await Promise.allSettled(begun);
-    throw error;
   });
-  found.capabilities = capabilities;
-  found.arms = comparedArms(run, ended.flat(), rolloutsOfTrace(capabilities));
+  results.capabilities = capabilities;
+  results.arms = comparedArms(run, ended.flat(), rolloutsOfTrace(capabilities));
 }
 
-/** Returns the arms in the order of the campaign file, each with its best iteration within the training rollouts that trace spent. */
-function comparedArms({ config }: Run, arms: ArmResult[], spent: number): ArmResult[] {
-  const inOrder = config.arms.flatMap((spec) => arms.find(({ name }) => name === armName(spec)) ?? []);
+/** Runs children that `start` passes to `track`. After a failure it cancels the others and waits for them: a campaign that is run again starts them again. */
+async function runTogether<T>(start: (track: <R>(child: Promise<R>) => Promise<R>) => Promise<T>): Promise<T> {
+  const scope = new CancellationScope();
+  const children: Promise<unknown>[] = [];
+  const track = <R>(child: Promise<R>): Promise<R> => {
+    children.push(child);
+    return child;
+  };
+  try {
+    return await scope.run(() => start(track));
+  } catch (error) {
+    scope.cancel();
+    await Promise.allSettled(children);
+    throw error;
+  }
+}
+
+/** Gives each arm its best iteration within the training rollouts of trace. An arm without one fails. */
+function comparedArms({ config }: Run, ended: ArmResult[], spent: number): ArmResult[] {
+  const inOrder = config.arms.flatMap((spec) => ended.find(({ name }) => name === armName(spec)) ?? []);
   return inOrder.map((arm) => {
     if (!arm.work || arm.status === 'failed') return arm;
     const best = bestIteration(withinBudget(arm.work.iterations, spent));
@@ -91,9 +92,6 @@ function comparedArms({ config }: Run, arms: ArmResult[], spent: number): ArmRes
     return { ...arm, status: 'failed', reason };
   });
 }
-
-const campaignAttribute = defineSearchAttributeKey(searchAttributeNames.campaign, 'KEYWORD');
-const childAttribute = defineSearchAttributeKey(searchAttributeNames.child, 'KEYWORD');
 
 const runCapability = (run: Run, input: CapabilityInput): Promise<CapabilityResult> =>
   runChild(run, {
@@ -107,39 +105,41 @@ const runArm = (run: Run, input: ArmInput): Promise<ArmResult> =>
     failed: { name: armName(input.spec), kind: input.spec.kind, status: 'failed' },
   });
 
-/** Runs a child to its result. `failed` completes the result of one that throws none. A child whose earlier result is kept is not run. */
+/** Runs a child to its result. `failed`: the result where its failure carries none. */
 async function runChild<R extends ChildResult>(
-  { config, status, kept }: Run,
+  { config, status }: Run,
   { kind, input, failed }: { kind: CampaignChild['kind']; input: object; failed: Omit<R, 'workflowId' | 'reason'> },
 ): Promise<R> {
   const { name } = failed;
   const workflowId = workflowIds[kind](workflowInfo().workflowId, name);
-  const ref: CampaignChild = { workflowId, kind, name };
-  status.child(ref, 'waiting');
-  let result = kept.find((one) => one.workflowId === workflowId) as R | undefined;
+  const child: CampaignChild = { workflowId, kind, name };
+  status.child(child, 'waiting');
+  let result: R;
   try {
-    if (!result) {
-      const started = await startChild(workflowTypes[kind], { ...childOptions(config, ref), args: [input] });
-      status.child(ref, 'running');
-      result = (await started.result()) as R;
-    }
+    const started = await startChild(workflowTypes[kind], { ...childOptions(config, child), args: [input] });
+    status.child(child, 'running');
+    result = (await started.result()) as R;
   } catch (error) {
-    if (isCancelled(error)) status.child(ref, 'cancelled');
-    else status.child(ref, 'failed', reasonOf(error));
+    // Shown first, since `toFailureReason` may rethrow.
+    if (isCancelled(error)) status.child(child, 'cancelled');
+    else status.child(child, 'failed', reasonOf(error));
     result = resultInFailure<R>(error) ?? ({ ...failed, workflowId, reason: toFailureReason(error) } as R);
   }
-  status.child(ref, result.status, result.reason);
+  status.child(child, result.status, result.reason);
   return result;
 }
 
-const childOptions = (campaign: Campaign, o: CampaignChild) => ({
-  workflowId: o.workflowId,
-  // A child of a campaign that was terminated may still be running: its training saved every step, and this one continues from there.
+const campaignAttribute = defineSearchAttributeKey(searchAttributeNames.campaign, 'KEYWORD');
+const childAttribute = defineSearchAttributeKey(searchAttributeNames.child, 'KEYWORD');
+
+const childOptions = (campaign: Campaign, { workflowId, kind, name }: CampaignChild) => ({
+  workflowId,
+  // A child of a terminated campaign may still run; the new one continues its training.
   workflowIdReusePolicy: WorkflowIdReusePolicy.TERMINATE_IF_RUNNING,
   parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
-  staticSummary: escapeMarkdown(`${o.kind}: ${o.name}`),
+  staticSummary: `${kind}: ${name}`,
   typedSearchAttributes: new TypedSearchAttributes([
     { key: campaignAttribute, value: campaign.name },
-    { key: childAttribute, value: o.name },
+    { key: childAttribute, value: name },
   ]),
 });

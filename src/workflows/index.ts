@@ -1,26 +1,24 @@
 /**
- * The workflow types that the control workers run, with their ids:
+ * The workflows of a campaign. Each id begins with the campaign's NAME:
  *
- *   campaignRun         NAME               base rollouts, selection, children, router, evaluation, report
- *   campaignCapability  NAME/capability/C  synthesis rounds, training, validation; one for each selected capability
- *   campaignArm         NAME/arm/A         one baseline, with at most the training rollouts of all capabilities
+ *   campaignRun            NAME               base rollouts, selection, children, router, evaluation, report
+ *   ├─ campaignCapability  NAME/capability/C  synthesis rounds, training, validation
+ *   └─ campaignArm         NAME/arm/A         one baseline, with at most the training rollouts of all capabilities
  *
- * Names. Workflow types begin with `campaign` (`workflowTypes` in messages.ts), search attributes with `Campaign`. Task queues are
- * campaign-control-<store> for workflows and short steps, campaign-rollouts-<pool> and campaign-gpu-<pool>; steps of hours wait in QUEUE.long.
+ * Reading order: campaign.ts runs the stages over the state in run.ts; analysis.ts, children.ts and router.ts hold the stages. capability.ts runs
+ * synthesis.ts and training.ts; arm.ts runs one of arms/. The rest is used everywhere: messages.ts (inputs and results), steps.ts (queue, timeouts and
+ * retries of every activity), failures.ts, status.ts (progress) and approval.ts.
  *
- * Results. Activities store texts, weights and rollouts under keys of their inputs, and return references and figures. A child returns its result to its
- * campaign, which writes the report. So a campaign can be cancelled or terminated and run again: its activities find what is stored.
+ * Results: activities store texts, weights and rollouts under keys of their inputs, where a campaign that is run again finds them, and return references
+ * and figures. Temporal retries activities without limit; they decide which failures are final (src/activities/errors.ts). A failed child is a
+ * row of the report; a failure that concerns every child fails the campaign.
  *
- * Retries. Temporal retries activities without limit; an activity decides which failures are final (src/activities/errors.ts). A child that fails is a row
- * of the report. A failure that concerns every child fails the campaign (failures.ts).
+ * Versions: a running campaign keeps the bundle of this code that it began with (src/workers/versions.ts), so a change of commands needs no `patched()`.
+ * `patched()` is needed only for a change that running campaigns must take over (docs/development.md).
  *
- * Terms:
- *   batch      rollouts of one policy on one set of tasks: one activity
- *   round      one version of an environment, with its self-test and calibration
- *   iteration  a checkpoint with its held-out figures; the best one is evaluated
- *   trace      the routed policy over base, adapters and sums of adapters
- *   budget     training rollouts that an arm may spend to be compared with trace
- *   pool       workers with one store and one base model
+ * Terms. Batch: rollouts of one policy on one set of tasks. Round: one version of an environment. Iteration: a checkpoint with its held-out figures.
+ * Trace: the routed policy over base, adapters and merged adapters. Budget: training rollouts that an arm may spend. Pool: workers with one store
+ * and one base model.
  */
 export { campaignArm } from './arm';
 export { campaignRun } from './campaign';

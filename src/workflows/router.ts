@@ -1,99 +1,99 @@
 /**
- * The last two stages. The router stage rolls out the base, the adapters and sums of adapters on the router's tasks of the train split, and fits the
- * router on their outcomes. The evaluation stage rolls out every policy on the test tasks. A policy whose batch fails for good is left out and
- * recorded with its reason. The base may not fail, since everything is compared with it.
+ * The last two stages: the router, fitted on rollouts of all options on train tasks, and the evaluation of every policy on the test tasks. A policy whose
+ * batch fails is left out with its reason, but not the base, with which everything is compared.
  */
-import type { RollOutInput } from '../activities/types';
 import type { ArtifactRef } from '../domain/artifacts';
-import { policyNames, sumName, sumOptions, sumsToTry } from '../domain/policies';
-import type { PolicyBatches, RouterResult, Subset } from '../domain/results';
-import type { FixedPolicy, Policy, RolloutSummary } from '../domain/rollout';
+import { policyNames, mergedName, mergeOptions, mergesToTry } from '../domain/policies';
+import type { PolicyBatches, RouterResult } from '../domain/results';
+import type { Policy, RolloutSummary } from '../domain/rollout';
 import { toFailureReason } from './failures';
-import { adapters, options, required, rollOutTarget, routerOptions, type Run, sumOption } from './run';
+import {
+  adapters,
+  evaluatedOptions,
+  mergedOption,
+  type Option,
+  required,
+  rollOutTarget,
+  routerOptions,
+  type Run,
+  type TargetBatch,
+} from './run';
 import { mapBounded, ownStore, policyChecks } from './steps';
 
-interface Rolled<P extends Policy = FixedPolicy> {
-  name: string;
-  policy: P;
-  rollouts: RolloutSummary;
-}
+type RolledOut<O> = O & { rollouts: RolloutSummary };
 
-interface RolledOut<P extends Policy> {
-  policies: Rolled<P>[];
+interface Batches<O> {
+  policies: RolledOut<O>[];
   failed: PolicyBatches['failed'];
 }
 
 export async function routerStage(run: Run): Promise<void> {
   const single = await rollOutAll(run, routerOptions(run), outcomeMatrix(run));
-  const noSums = await whyNoSums(run, single.policies);
-  const { sums, tried } = noSums === undefined ? await trySums(run, single.policies) : { sums: [], tried: undefined };
-  const triedPolicies = tried?.policies ?? [];
-  const names = sums.map(sumName);
-  // The router takes the first of equally good options: sums come last, larger ones later.
-  const choices = [...single.policies, ...triedPolicies.filter(({ name }) => names.includes(name))];
-  run.found.router = {
+  const notMerged = await whyNotMerged(run, single.policies);
+  const merges =
+    notMerged === undefined ? await tryMerges(run, single.policies) : { merged: [], policies: [], failed: [] };
+  const names = merges.merged.map(mergedName);
+  // The router takes the first of equally good options: merged adapters come last, larger ones later.
+  const choices = [...single.policies, ...merges.policies.filter(({ name }) => names.includes(name))];
+  run.results.router = {
     ...(await fit(run, choices)),
     options: choices.map(({ name }) => name),
-    sums,
-    ...(noSums !== undefined && { noSums }),
-    policies: [...single.policies, ...triedPolicies].map(withoutPolicy),
-    failed: [...single.failed, ...(tried?.failed ?? [])],
+    merged: merges.merged,
+    ...(notMerged !== undefined && { notMerged }),
+    policies: [...single.policies, ...merges.policies].map(withoutPolicy),
+    failed: [...single.failed, ...merges.failed],
   };
 }
 
 const outcomeMatrix = ({ config }: Run) =>
   ({ purpose: 'outcome_matrix', title: 'outcome matrix', tasks: 'router', attempts: config.router.trials }) as const;
 
-/**
- * A sum combines what its parts have learned. If no adapter gained anything, a sum differs from the base only by drift, so none is tried; this returns
- * the reason. Returns undefined if an adapter gained, or if there are fewer than two.
- */
-async function whyNoSums({ config, found }: Run, single: readonly Rolled[]): Promise<string | undefined> {
+/** If no adapter gained anything, a merged one differs from the base only by drift. Returns undefined if one gained, or if there are fewer than two. */
+async function whyNotMerged({ config, results }: Run, single: readonly RolledOut<Option>[]) {
   const batches = new Map(single.map(({ name, rollouts }) => [name, rollouts.ref]));
   const base = required(batches.get(policyNames.base));
   const refs = ({ before, after }: Record<'before' | 'after', { ref: ArtifactRef }>) => ({
     before: before.ref,
     after: after.ref,
   });
-  const tried = (found.capabilities ?? []).flatMap(({ name, validation }) => {
+  const trained = (results.capabilities ?? []).flatMap(({ name, validation }) => {
     const after = batches.get(name);
     if (!validation || !after) return [];
     return [{ name, own: refs(validation.synthesized), target: [refs(validation.target), { before: base, after }] }];
   });
-  if (tried.length < 2) return undefined;
+  if (trained.length < 2) return undefined;
   const { gaining } = await policyChecks(config, 'which adapters gain').findGains({
     store: ownStore(),
-    adapters: tried,
+    adapters: trained,
     confidence: config.evaluation.confidence,
     seed: config.seed,
   });
   if (gaining.length > 0) return undefined;
   return (
-    `when the router was fitted, none of the ${tried.length} adapters had gained beyond chance, on held-out seeds of its own environment or on ` +
+    `when the router was fitted, none of the ${trained.length} adapters had gained beyond chance, on held-out seeds of its own environment or on ` +
     "the target's train tasks; if these are too few to show it, raise validation.seeds"
   );
 }
 
-/** Rolls out sums of the adapters that could be rolled out alone. Returns the parts of each sum that the router may choose. */
-async function trySums(run: Run, single: readonly Rolled[]) {
+/** `merged` holds the parts of each merged adapter that the router may choose. */
+async function tryMerges(run: Run, single: readonly RolledOut<Option>[]) {
   const names = adapters(run).flatMap(({ name }) => (single.some((one) => one.name === name) ? [name] : []));
-  const all = sumsToTry(names).map((parts) => sumOption(run, parts));
-  const tried = await rollOutAll(run, all, outcomeMatrix(run));
-  const rates = new Map([...single, ...tried.policies].map(({ name, rollouts }) => [name, rollouts.successRate]));
-  return { sums: sumOptions(names, rates), tried };
+  const all = mergesToTry(names).map((parts) => mergedOption(run, parts));
+  const { policies, failed } = await rollOutAll(run, all, outcomeMatrix(run));
+  const rates = new Map([...single, ...policies].map(({ name, rollouts }) => [name, rollouts.successRate]));
+  return { merged: mergeOptions(names, rates), policies, failed };
 }
 
 async function fit(
-  { config, found }: Run,
-  choices: readonly Rolled[],
+  { config, results }: Run,
+  choices: readonly RolledOut<Option>[],
 ): Promise<Pick<RouterResult, 'router' | 'reason'>> {
+  const selected = results.selection?.selected ?? [];
   try {
     return await policyChecks(config, 'fit the router').fitRouter({
       store: ownStore(),
       router: config.router,
-      definitions: Object.fromEntries(
-        (found.selection?.selected ?? []).map(({ candidate }) => [candidate.name, candidate.definition]),
-      ),
+      definitions: Object.fromEntries(selected.map(({ candidate }) => [candidate.name, candidate.definition])),
       seed: config.seed,
       outcomes: choices.map(({ name, policy, rollouts }) => ({ option: name, policy, rollouts: rollouts.ref })),
     });
@@ -103,33 +103,36 @@ async function fit(
 }
 
 export async function evaluationStage(run: Run): Promise<void> {
-  const { router, reason = '' } = required(run.found.router);
+  const { router, reason = '' } = required(run.results.router);
   const routed = router ? [{ name: policyNames.routed, policy: { router } }] : [];
   const batch = { purpose: 'test', title: 'test', tasks: 'test', attempts: run.config.evaluation.trials } as const;
-  const { policies, failed } = await rollOutAll<Policy>(run, [...options(run), ...routed], batch);
-  run.found.evaluation = {
+  const { policies, failed } = await rollOutAll(run, [...evaluatedOptions(run), ...routed], batch);
+  run.results.evaluation = {
     policies: policies.map(withoutPolicy),
     failed: [...failed, ...(router ? [] : [{ name: policyNames.routed, reason }])],
   };
 }
 
-const withoutPolicy = ({ name, rollouts }: Rolled<Policy>) => ({ name, rollouts });
+const withoutPolicy = ({ name, rollouts }: RolledOut<{ name: string }>) => ({ name, rollouts });
 
-/** Rolls out every policy on one subset of the target's tasks. Throws if the base's batch fails for good. */
-async function rollOutAll<P extends Policy>(
+async function rollOutAll<O extends { name: string; policy: Policy }>(
   run: Run,
-  all: readonly { name: string; policy: P }[],
-  batch: Pick<RollOutInput, 'purpose' | 'title' | 'attempts'> & { tasks: Subset },
-): Promise<RolledOut<P>> {
-  const ended = await mapBounded(all, async ({ name, policy }): Promise<RolledOut<P>> => {
+  options: readonly O[],
+  batch: Omit<TargetBatch, 'policy'>,
+): Promise<Batches<O>> {
+  const ended = await mapBounded(options, async (option) => {
+    const { name, policy } = option;
     try {
       const rollouts = await rollOutTarget(run, { ...batch, title: `${batch.title}: ${name}`, policy });
-      return { policies: [{ name, policy, rollouts }], failed: [] };
+      return { ...option, rollouts };
     } catch (error) {
       const reason = toFailureReason(error);
       if (name === policyNames.base) throw error;
-      return { policies: [], failed: [{ name, reason }] };
+      return { name, reason };
     }
   });
-  return { policies: ended.flatMap(({ policies }) => policies), failed: ended.flatMap(({ failed }) => failed) };
+  return {
+    policies: ended.flatMap((one) => ('rollouts' in one ? [one] : [])),
+    failed: ended.flatMap((one) => ('rollouts' in one ? [] : [one])),
+  };
 }

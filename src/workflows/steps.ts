@@ -1,4 +1,4 @@
-/** Typed activity proxies with queue, timeouts, retries and priority, and the inputs that many activities share. */
+/** Typed activity proxies, and inputs that many activities share. */
 import { ActivityCancellationType, type ActivityOptions, proxyActivities, workflowInfo } from '@temporalio/workflow';
 import type { ControlActivities, GpuActivities, RolloutActivities } from '../activities';
 import type { RollOutInput, RolloutSettings, TaskSet } from '../activities/types';
@@ -6,16 +6,15 @@ import { batchOrder, longQueue, storeOfQueue, taskQueues } from '../domain/work'
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import type { Subset } from '../domain/results';
-import { escapeMarkdown } from '../domain/plain-text';
 import type { FixedPolicy } from '../domain/rollout';
 
 const MAX_RETRY_SECONDS = 300;
-/** Priority key of steps that others wait for; Temporal's default is 3, and lower keys go first. */
+/** For steps that others wait for. Temporal's default is 3, and lower keys go first. */
 const HIGH_PRIORITY = 2;
 
 /**
- * An attempt may run for days: only missing heartbeats end it. Attempts have no limit: activities say which failures are final, and wait for
- * unavailable services without end (src/activities/errors.ts). `summary` names the step in Temporal's UI.
+ * An attempt may run for days: only missing heartbeats end it. Attempts have no limit: activities say which failures are final
+ * (src/activities/errors.ts). `summary` names the step in Temporal's UI.
  */
 function optionsOf({ name, workers }: Campaign, summary: string, first = false): ActivityOptions {
   const { heartbeatSeconds } = workers;
@@ -25,14 +24,13 @@ function optionsOf({ name, workers }: Campaign, summary: string, first = false):
     // Work resumes after an outage as soon as after the loss of a worker.
     retry: { maximumInterval: `${Math.min(heartbeatSeconds, MAX_RETRY_SECONDS)} seconds` },
     priority: { fairnessKey: name, ...(first && { priorityKey: HIGH_PRIORITY }) },
-    summary: escapeMarkdown(summary),
+    summary,
   };
 }
 
 /** The workflow waits until a cancelled learner has saved a checkpoint. */
 const saving = { cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED };
 
-/** Returns the pool, which `prepare` determines for a campaign that names none. */
 function poolOf({ workers: { pool } }: Campaign): string {
   if (pool === undefined) throw new Error('a step of a pool came before `prepare`');
   return pool;
@@ -43,14 +41,14 @@ type LongControl = 'discover' | 'label' | 'synthesize';
 export const control = (campaign: Campaign, summary: string) =>
   proxyActivities<Omit<ControlActivities, LongControl>>(optionsOf(campaign, summary));
 
-/** Steps that call a language model for hours run on a queue of their own. */
+/** Steps that call a language model for hours have a queue of their own. */
 export const longControl = (campaign: Campaign, summary: string) =>
   proxyActivities<Pick<ControlActivities, LongControl>>({
     ...optionsOf(campaign, summary),
     taskQueue: longQueue(workflowInfo().taskQueue),
   });
 
-/** Steps of a few minutes that expensive steps wait for have priority. */
+/** Short steps that expensive ones wait for. */
 export const policyChecks = (campaign: Campaign, summary: string) =>
   proxyActivities<Omit<RolloutActivities, 'rollOut' | 'searchPrompt'>>({
     ...optionsOf(campaign, summary, true),
@@ -69,22 +67,22 @@ export const gpu = (campaign: Campaign, summary: string) =>
     taskQueue: taskQueues.gpu(poolOf(campaign)),
   });
 
-/** Returns the id of the campaign's store; workers of a pool check that they have this store. */
+/** Returns the id of the campaign's store, which workers of a pool check. */
 export const ownStore = (): string => storeOfQueue(workflowInfo().taskQueue);
 
 export const basePolicy = (base: string): FixedPolicy => ({ base, adapters: [] });
-/** Returns the seeds of a synthesized environment; those whose instances contain a test task's text are skipped. */
-export const seeds = ({ target }: Campaign, range: { from: number; count: number }): TaskSet => ({
+
+/** Seeds whose instances contain a test task's text are skipped. */
+export const seedTasks = ({ target }: Campaign, range: { from: number; count: number }): TaskSet => ({
   kind: 'seeds',
   ...range,
   unlike: target,
 });
-export const part = (plan: ArtifactRef, name: Subset): TaskSet => ({ kind: 'plan', plan, part: name });
+export const planTasks = (plan: ArtifactRef, part: Subset): TaskSet => ({ kind: 'plan', plan, part });
 
-type Batch = Pick<RollOutInput, 'purpose' | 'title' | 'environment' | 'policy' | 'tasks' | 'attempts'> &
+export type Batch = Pick<RollOutInput, 'purpose' | 'title' | 'environment' | 'policy' | 'tasks' | 'attempts'> &
   Partial<RollOutInput>;
 
-/** Settings that all steps which make rollouts or train share. */
 export const rolloutSettings = ({ name, budget, rollouts }: Campaign): RolloutSettings => ({
   campaign: name,
   budget,
@@ -93,7 +91,7 @@ export const rolloutSettings = ({ name, budget, rollouts }: Campaign): RolloutSe
   maxAttempts: rollouts.maxAttempts,
 });
 
-/** Returns the input of a batch, with the campaign's sampling and limits of evaluation unless others are given. */
+/** Sampling and limits default to those of the evaluation. */
 export const batchOf = (campaign: Campaign, batch: Batch): RollOutInput => ({
   sampling: campaign.evaluation.sampling,
   maxSteps: campaign.evaluation.maxSteps,
@@ -113,10 +111,10 @@ export function rollOut(campaign: Campaign, batch: Batch) {
   return steps.rollOut(batchOf(campaign, batch));
 }
 
-/** Maximum number of steps that a stage schedules at once. Temporal refuses more than 2,000 open ones per workflow, and no pool takes so many. */
+/** Temporal refuses more than 2,000 open steps of a workflow, and no pool takes so many. */
 const MAX_OPEN_STEPS = 200;
 
-/** Runs `work` on all items, and returns the results in the order of the items. Starts no further item after a failure. */
+/** Returns the results in the order of the items. Starts no further item after a failure. */
 export async function mapBounded<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Promise<Result>,

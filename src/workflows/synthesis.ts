@@ -1,4 +1,4 @@
-/** Runs rounds of synthesis (write or revise, self-test, calibrate) until an environment is accepted or no round is left. */
+/** Rounds of synthesis (write or revise, self-test, calibrate) until an environment is accepted or no round is left. */
 import type { ArtifactRef } from '../domain/artifacts';
 import { isCalibrated, type SynthesisRound } from '../domain/calibration';
 import type { Campaign } from '../domain/campaign';
@@ -6,13 +6,12 @@ import type { Candidate, Lacking } from '../domain/capability';
 import type { FailureType } from '../domain/failures';
 import { sandboxSpec } from '../domain/kinds';
 import type { CapabilityResult, Prepared } from '../domain/results';
-import type { RolloutSummary } from '../domain/rollout';
 import { CALIBRATION_SEEDS } from '../domain/seeds';
-import { environmentVerdict, rejectionText } from './approval';
+import { isEnvironmentApproved } from './approval';
 import { failedWith } from './failures';
 import type { ChildProgress } from './messages';
 import { type ChildStatus, percent } from './status';
-import { basePolicy, control, longControl, rollOut, seeds } from './steps';
+import { basePolicy, control, longControl, rollOut, seedTasks } from './steps';
 
 export interface SynthesisInput {
   campaign: Campaign;
@@ -20,16 +19,13 @@ export interface SynthesisInput {
   /** The analyst's candidates, with the citations of this one. */
   candidates: ArtifactRef;
   candidate: Candidate;
-  /** The other selected capabilities. */
   others: Lacking[];
-  /** Rollouts of the base model on the train split, from which the synthesizer takes users' wording and failures. */
   baseRollouts: ArtifactRef;
 }
 
 /** The failure of a rollout whose module throws or does not keep its contract. */
 const MODULE_FAILED = 'BadEnvironment' satisfies FailureType;
 
-/** The reason for a capability without an environment to train on. */
 type NotTrained = Pick<Required<CapabilityResult>, 'reason'>;
 
 /** Returns the accepted module, or why there is none. Appends each round to `rounds`. */
@@ -39,59 +35,61 @@ export async function synthesize(
   status: ChildStatus,
 ): Promise<{ module: ArtifactRef } | NotTrained> {
   const { maxRounds } = input.campaign.calibration;
-  let edited: ArtifactRef | undefined;
-  for (let round = 1; round <= maxRounds || edited; round++) {
-    const roundLabel = `round ${round} of ${Math.max(round, maxRounds)}`;
-    const show = (phase: ChildProgress['phase']) => status.set(phase, roundLabel, round);
+  for (let round = 1; round <= maxRounds; round++) {
+    const show = (phase: ChildProgress['phase']) => status.set(phase, `round ${round} of ${maxRounds}`, round);
     show('synthesize');
-    const own = edited;
-    edited = undefined;
-    const written = own ? { module: own } : await write(input, rounds);
+    const written = await write(input, rounds);
     if ('cannot' in written) return whyNotTrained(rounds, written.cannot);
     show('self-test');
     const { module } = written;
     const { name: campaign, budget, target: unlike } = input.campaign;
-    const selfTest = await control(input.campaign, 'self-test the environment').selfTest({
-      module,
-      unlike,
-      campaign,
-      budget,
-    });
+    const step = control(input.campaign, 'self-test the environment');
+    const selfTest = await step.selfTest({ module, unlike, campaign, budget });
     const record: SynthesisRound = { round, module, selfTest };
     rounds.push(record);
     if (!selfTest.passed) continue;
     show('calibrate');
-    const finding = await calibrateAndCheck(input, record, status);
+    const finding = await calibrate(input, record, status);
     if (finding !== undefined)
       record.selfTest = { ...selfTest, passed: false, findings: [...selfTest.findings, finding] };
     if (finding !== undefined || !isCalibrated(record)) continue;
-    // A person who edited the module has approved it.
-    const verdict = own ? 'take' : await environmentVerdict({ ...input, rounds, status });
-    if (verdict === 'take') return { module };
-    if (verdict === 'give up') break;
-    edited = verdict.edited;
+    if (await isEnvironmentApproved({ ...input, rounds, status })) return { module };
   }
   return whyNotTrained(rounds);
 }
 
-/** Calibrates the environment. Returns a finding for the synthesizer if the module failed in rollouts: its training would fail, too. */
-async function calibrateAndCheck(
-  input: SynthesisInput,
+/** Calibrates a version. Returns a finding for the synthesizer if the module failed in rollouts: its training would fail, too. */
+async function calibrate(
+  { campaign, prepared, candidate }: SynthesisInput,
   record: SynthesisRound,
   status: ChildStatus,
 ): Promise<string | undefined> {
+  const { calibration: bands, evaluation, rollouts } = campaign;
+  const { round, module } = record;
   try {
-    await calibrate(input, record, status);
+    const { ref, errors } = (record.calibrationRollouts = await rollOut(campaign, {
+      purpose: 'calibration',
+      title: `${candidate.name}: calibration, round ${round}`,
+      environment: sandboxSpec(module),
+      policy: basePolicy(prepared.base),
+      tasks: seedTasks(campaign, { from: CALIBRATION_SEEDS, count: bands.seeds }),
+      attempts: bands.rolloutsPerSeed,
+      sampling: { ...rollouts.sampling, temperature: bands.temperature },
+      maxSteps: rollouts.maxSteps,
+    }));
+    const { confidence } = evaluation;
+    const step = control(campaign, 'check calibration thresholds');
+    record.calibration = await step.calibrate({ bands, rollouts: ref, confidence });
+    status.calibrated(percent(record.calibration.successRate));
+    const broken = errors[MODULE_FAILED] ?? 0;
+    return broken > 0 ? `in calibration rollouts: ${broken} attempts ended with ${MODULE_FAILED}` : undefined;
   } catch (error) {
     const broke = failedWith(error, MODULE_FAILED);
     if (broke === undefined) throw error;
     return `in calibration rollouts: ${broke}`;
   }
-  const broken = record.calibrationRollouts?.errors[MODULE_FAILED] ?? 0;
-  return broken > 0 ? `in calibration rollouts: ${broken} attempts ended with ${MODULE_FAILED}` : undefined;
 }
 
-/** Returns the next version of the module, or why the synthesizer has none. */
 async function write(
   { campaign, candidates, candidate, others, baseRollouts }: SynthesisInput,
   rounds: readonly SynthesisRound[],
@@ -101,21 +99,13 @@ async function write(
   const last = rounds.at(-1);
   try {
     const module = await longControl(campaign, `synthesize an environment, round ${round}`).synthesize({
-      campaign: name,
-      budget,
-      target,
-      synthesizer,
-      rollouts: baseRollouts,
-      candidates,
-      candidate,
-      others,
-      round,
-      seed,
+      ...{ campaign: name, budget, target, synthesizer, rollouts: baseRollouts },
+      ...{ candidates, candidate, others, round, seed },
       ...(last && { previous: previousOf(last) }),
     });
     return { module };
   } catch (error) {
-    // The synthesizer would get the same unusable answer again, since equal questions have one reply.
+    // Trying again would give the same answer, since equal questions have one reply.
     const invalid = failedWith(error, 'AnswerInvalid');
     const spent = failedWith(error, 'BudgetSpent');
     const cannot = failedWith(error, 'CannotSynthesize') ?? invalid ?? (spent && `budget spent: ${spent}`);
@@ -124,7 +114,6 @@ async function write(
   }
 }
 
-/** Returns the version to revise, with what its round found. */
 function previousOf({ module, selfTest, calibration, calibrationRollouts, decision }: SynthesisRound) {
   return {
     module,
@@ -135,41 +124,13 @@ function previousOf({ module, selfTest, calibration, calibrationRollouts, decisi
   };
 }
 
-/** Returns the reason why no version was accepted: the missed bands and the rejection of the last calibrated one, else the last findings. */
+/** The reason: missed bands and rejection of the last calibrated version, else the last findings. */
 function whyNotTrained(rounds: readonly SynthesisRound[], cannot?: string): NotTrained {
   const calibrated = rounds.findLast(({ calibration }) => calibration);
-  const rejected = calibrated && rejectionText(calibrated);
-  const against = [...(calibrated?.calibration?.reasons ?? []), ...(rejected === undefined ? [] : [rejected])];
-  const found = against.length > 0 ? against : (rounds.at(-1)?.selfTest.findings ?? []);
-  return { reason: [...found, ...(cannot === undefined ? [] : [cannot])].join('; ') || 'no round was run' };
-}
-
-/** Records the calibration and its rollouts in the round. */
-export async function calibrate(input: SynthesisInput, record: SynthesisRound, status: ChildStatus): Promise<void> {
-  const { calibration: bands, evaluation } = input.campaign;
-  record.calibrationRollouts = await calibrationRollouts(input, record);
-  const { ref: rollouts } = record.calibrationRollouts;
-  record.calibration = await control(input.campaign, 'check calibration thresholds').calibrate({
-    bands,
-    rollouts,
-    confidence: evaluation.confidence,
-  });
-  status.calibrated(percent(record.calibration.successRate));
-}
-
-function calibrationRollouts(
-  { campaign, prepared, candidate }: SynthesisInput,
-  { round, module }: SynthesisRound,
-): Promise<RolloutSummary> {
-  const { calibration: bands } = campaign;
-  return rollOut(campaign, {
-    purpose: 'calibration',
-    title: `${candidate.name}: calibration, round ${round}`,
-    environment: sandboxSpec(module),
-    policy: basePolicy(prepared.base),
-    tasks: seeds(campaign, { from: CALIBRATION_SEEDS, count: bands.seeds }),
-    attempts: bands.rolloutsPerSeed,
-    sampling: { ...campaign.rollouts.sampling, temperature: bands.temperature },
-    maxSteps: campaign.rollouts.maxSteps,
-  });
+  const { calibration, decision } = calibrated ?? {};
+  const rejected =
+    decision?.kind === 'reject' ? [`a person read this version and rejected it: ${decision.reason}`] : [];
+  const against = [...(calibration?.reasons ?? []), ...rejected];
+  const problems = against.length > 0 ? against : (rounds.at(-1)?.selfTest.findings ?? []);
+  return { reason: [...problems, ...(cannot === undefined ? [] : [cannot])].join('; ') || 'no round was run' };
 }

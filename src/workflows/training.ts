@@ -4,27 +4,26 @@ import type { ArtifactRef } from '../domain/artifacts';
 import { isCalibrated, type SynthesisRound } from '../domain/calibration';
 import type { Campaign } from '../domain/campaign';
 import { type EnvironmentSpec, type Identity, mixtureSpec, sandboxSpec } from '../domain/kinds';
-import type { Prepared, TrainedOn, TrainedWork, TrainingResult } from '../domain/results';
-import { HELD_OUT_SEEDS, seedsOfEach, TRAINING_SEEDS } from '../domain/seeds';
+import type { Prepared, TrainedWork, TrainingResult } from '../domain/results';
+import { HELD_OUT_SEEDS, TRAINING_SEEDS } from '../domain/seeds';
 import type { ChildStatus } from './status';
-import { gpu, mapBounded, rollOut, rolloutSettings, seeds as seedsOf } from './steps';
+import { gpu, mapBounded, rollOut, rolloutSettings, seedTasks } from './steps';
 
 export interface TrainInput {
   campaign: Campaign;
   prepared: Prepared;
   status: ChildStatus;
   name: string;
-  /** Identifies who asked for the training, as a part of its key. */
+  /** Part of the training's key. */
   maker: Identity;
   environment: EnvironmentSpec;
   tasks: TaskSet;
   heldOut: TaskSet;
-  /** The environment of the held-out tasks, if it is not the one that is trained on. */
+  /** Default: the environment that is trained on. */
   heldOutOn?: EnvironmentSpec;
   steps: number;
 }
 
-/** Trains for `steps` and evaluates every checkpoint on the held-out tasks. */
 export async function train(input: TrainInput): Promise<TrainedWork> {
   const { campaign, prepared, status, name, maker, environment, tasks, steps } = input;
   const { heldOutOn = environment } = input;
@@ -50,11 +49,10 @@ export async function train(input: TrainInput): Promise<TrainedWork> {
   return evaluateCheckpoints({ ...input, heldOutOn, rolloutsAt }, training);
 }
 
-/** Evaluates every checkpoint on the held-out tasks. */
 export async function evaluateCheckpoints(
   o: Pick<TrainInput, 'campaign' | 'status' | 'name' | 'heldOut'> & {
     heldOutOn: EnvironmentSpec;
-    /** Returns the training rollouts spent until a step, for checkpoints that do not say it. */
+    /** Training rollouts until a step, for checkpoints that do not say it. */
     rolloutsAt?: (step: number) => number;
   },
   training: TrainingResult,
@@ -79,43 +77,14 @@ export async function evaluateCheckpoints(
   return (status.work = { training, iterations });
 }
 
-/** Returns the accepted version of a capability's environment; undefined if there is none. */
+/** A person may have rejected a calibrated version. */
 export const acceptedModule = (rounds: readonly SynthesisRound[]): ArtifactRef | undefined =>
-  rounds.findLast(isCalibrated)?.module;
+  rounds.findLast((round) => isCalibrated(round) && round.decision?.kind !== 'reject')?.module;
 
-interface TrainingTasks {
-  environment: EnvironmentSpec;
-  tasks: TaskSet;
-  /** Held-out seeds of the same environment. */
-  heldOut: TaskSet;
-  trainedOn: TrainedOn[];
-}
-
-/** Returns `count` training seeds of the modules, interleaved in pairs if there are several. */
-export function trainingTasks(
-  campaign: Campaign,
-  modules: readonly [ArtifactRef, ...ArtifactRef[]],
-  count: number,
-): TrainingTasks {
-  const [module, ...others] = modules;
-  const training = { from: TRAINING_SEEDS, count };
-  const held = { from: HELD_OUT_SEEDS, count: campaign.validation.seeds };
-  const trainedOn = modules.map((one) => ({
-    module: one,
-    seeds: seedsOfEach(modules.length, count),
-  }));
-  if (others.length === 0)
-    return {
-      environment: sandboxSpec(module),
-      tasks: seedsOf(campaign, training),
-      heldOut: seedsOf(campaign, held),
-      trainedOn,
-    };
-  const mixed = { kind: 'mixed', unlike: campaign.target } as const;
-  return {
-    environment: mixtureSpec(modules),
-    tasks: { ...mixed, ...training },
-    heldOut: { ...mixed, ...held },
-    trainedOn,
-  };
+/** Tasks of several modules alternate in pairs (`mixedTasks`): an instance and its twin of one module, then a pair of the next. */
+export function trainingTasks(campaign: Campaign, modules: readonly ArtifactRef[], count: number) {
+  const [module] = modules;
+  const environment = module && modules.length === 1 ? sandboxSpec(module) : mixtureSpec(modules);
+  const heldOut = seedTasks(campaign, { from: HELD_OUT_SEEDS, count: campaign.validation.seeds });
+  return { environment, tasks: seedTasks(campaign, { from: TRAINING_SEEDS, count }), heldOut };
 }

@@ -4,9 +4,9 @@ import { resolve } from 'node:path';
 
 const source = resolve(__dirname, '../../src');
 
-test('the architecture page has a row for each folder of src', () => {
-  const page = readFileSync(resolve(source, '../docs/architecture.md'), 'utf8');
-  const rows = page.match(/^\| `src[^|]*\|/gm)?.join() ?? '';
+test('docs/development.md has an entry for each folder of src', () => {
+  const page = readFileSync(resolve(source, '../docs/development.md'), 'utf8');
+  const rows = page.match(/^- `src.*$/gm)?.join() ?? '';
   const folders = readdirSync(source, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   expect(folders.map(({ name }) => name).filter((name) => !rows.includes(`\`src/${name}\``))).toEqual([]);
 });

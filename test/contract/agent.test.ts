@@ -1,7 +1,7 @@
 /** Programs that ask an OpenAI-compatible endpoint as agents, with the real embedded policy server: their rows are those of our own loop, token for token. */
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer, request } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -10,8 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parse } from 'yaml';
 import { openFolderStore } from '../../src/store/open-store';
 import type { FixedPolicy, TrainingRow } from '../../src/domain/rollout';
-import { checkAgent, lostWords } from '../../src/environments/agent/check';
-import { type Asked, openEndpoint } from '../../src/environments/agent/endpoint';
+import { checkAgent } from '../../src/environments/agent/check';
 import { openAgent } from '../../src/environments/agent/kind';
 import { createShop } from '../../examples/shop/target/shop';
 import type { PolicyClient } from '../../src/policy/client';
@@ -238,8 +237,6 @@ test('a rollout that is given up ends its grader, and its folder goes, however d
 }, 60_000);
 
 const refused = 'while (!(await ask([user])).status);';
-const endless = (stream: string) =>
-  `await ask([user]); for (;;) if (!process.${stream}.write('x'.repeat(1e6))) await new Promise((go) => process.${stream}.once('drain', go));`;
 
 test.each<[name: string, text: string, problem: string, changes?: Parameters<typeof agent>[1]]>([
   ['that never asks', 'reward(1);', 'has never asked the model'],
@@ -253,8 +250,6 @@ test.each<[name: string, text: string, problem: string, changes?: Parameters<typ
     'for 3 s and was killed',
     { silenceSeconds: 3 },
   ],
-  ['that writes without end', endless('stdout'), 'Mi characters on stdout'],
-  ['that writes errors without end', endless('stderr'), 'Mi characters on stderr'],
 ])(
   'a program %s is broken',
   async (_, text, problem, changes = {}) => {
@@ -265,48 +260,6 @@ test.each<[name: string, text: string, problem: string, changes?: Parameters<typ
   },
   60_000,
 );
-
-/** A conversation, in which something may be so many levels deep. */
-const levels = (deep: number) => '{"a":'.repeat(deep) + '1' + '}'.repeat(deep);
-const asking = ({ words = 'hello', tool = 1, call = 1 } = {}) => `{"model":"x",
-  "messages":[{"role":"user","content":"${words}"},{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function",
-    "function":{"name":"f","arguments":${JSON.stringify(levels(call))}}}]}],
-  "tools":[{"type":"function","function":{"name":"f","parameters":${levels(tool)}}}]}`;
-const sampled = { finishReason: 'tool_calls' as const, promptTokens: 1, completionTokens: 1 };
-
-test('of what a program sends one request is read at a time, none without its key, and none that is too long or too deep', async () => {
-  const endpoint = openEndpoint();
-  try {
-    const url = `${await endpoint.url()}/v1/chat/completions`;
-    const heard: Asked[] = [];
-    endpoint.expect('mine', { onAsked: (asked) => void heard.push(asked), onError: () => undefined });
-    const headers = { authorization: 'Bearer mine' };
-    const post = (body: string) => fetch(url, { method: 'POST', headers, body });
-    const statuses = async (...bodies: string[]) => (await Promise.all(bodies.map(post))).map(({ status }) => status);
-    expect(await statuses(asking({ words: 'x'.repeat(2 ** 24) }))).toEqual([413]);
-    expect(await statuses(asking({ tool: 1500 }))).toEqual([400]);
-
-    const first = post(asking({ tool: 100 }));
-    while (heard.length < 1) await sleep(10);
-    const second = post(asking({ call: 1500 }));
-    const unread = request(url, { method: 'POST', headers: { authorization: 'Bearer another' } });
-    unread.write('{"model":');
-    const [{ statusCode }] = (await once(unread, 'response')) as [{ statusCode: number }];
-    unread.destroy();
-    expect({ statusCode, heard: heard.length }).toEqual({ statusCode: 401, heard: 1 });
-    heard[0]!.answer({ role: 'assistant', content: 'f(no JSON)' }, sampled);
-    while (heard.length < 2) await sleep(10);
-    heard[1]!.answer({ role: 'assistant', content: '', toolCalls: [{ id: 'c', name: 'f', arguments: {} }] }, sampled);
-    const answers = await Promise.all([first, second].map(async (answer) => (await answer).json()));
-    // A call that can't be read is a part of what was said.
-    expect(answers).toMatchObject([
-      { choices: [{ finish_reason: 'stop', message: { content: 'f(no JSON)' } }] },
-      { choices: [{ finish_reason: 'tool_calls', message: { content: null } }] },
-    ]);
-  } finally {
-    await endpoint.close();
-  }
-}, 60_000);
 
 test('an answer that its program did not wait for is that of the same question, asked again', async () => {
   const file = join(root, 'given-up');
@@ -334,14 +287,12 @@ test('a check starts it on three tasks and says what was seen, or what is wrong'
   const said: string[] = [];
   const checked = (text: string, more: Partial<Parameters<typeof checkAgent>[0]> = {}) =>
     checkAgent({
-      open: (onAsked) => program(text, { onAsked, silenceMs: 1000 * (more.silenceSeconds ?? 600) }),
-      ...{ lost: [], silenceSeconds: 600, say: (line) => void said.push(line), ...more },
+      environment: program(text, { silenceSeconds: more.silenceSeconds ?? 600 }),
+      ...{ silenceSeconds: 600, say: (line) => void said.push(line), ...more },
     });
   expect(await checked(`await ask([system, user], { tools, temperature: 0 }); reward(0);`)).toEqual([]);
   for (const task of ['train-0', 'train-19', 'test-19'])
     expect(said.filter((line) => line.startsWith(`task ${task}: asked after`))).toHaveLength(1);
-  expect(await checked('await ask([system, { ...user, content: String(Math.random()) }]); reward(0);')).toEqual([]);
-  expect(said.at(-1)).toMatch(/^note: on the same task it asks for something else/);
   const sleeps = 'setInterval(() => 0, 1000);';
   for (const [text, more] of [
     ['reward(1);', {}],
@@ -349,12 +300,9 @@ test('a check starts it on three tasks and says what was seen, or what is wrong'
     ['await ask([user]); reward(7);', {}],
   ] as const)
     expect(await checked(text, more)).toMatchObject([{ check: 'task train-0' }]);
-  // A word that is no file of target.folder.
-  await expect(rolloutOf(agent(['../nope/node', 'package.json']))).rejects.toThrow('target.command: ../nope/node');
-  const words = ['node', 'package.json', 'node', 'a/b', '-c', 'curl http://host/x.py', 'http://host/x.py', '--to=a/b'];
-  expect(lostWords({ command: words, folder: repository })).toEqual([
-    { isProgram: false, text: expect.stringContaining('target.command: a/b') as string },
-  ]);
+  await expect(rolloutOf(agent(['../nope/node', 'package.json']))).rejects.toMatchObject({
+    type: 'EnvironmentMissing',
+  });
   // Interrupted, it leaves nothing.
   const folders = () => readdirSync(tmpdir()).filter((name) => name.startsWith('campaign-agent-'));
   const before = folders();

@@ -1,18 +1,14 @@
 /** The policy client against the real embedded server, on a random tiny model: the TypeScript-Python contract of the dialect. */
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { openFolderStore } from '../../src/store/open-store';
 import type { ArtifactStore } from '../../src/store/store';
-import { runChecks } from '../../src/checks/check';
-import type { Environment } from '../../src/domain/environment';
-import type { FixedPolicy, ScoredRollout } from '../../src/domain/rollout';
-import { createShop } from '../../examples/shop/target/shop';
+import type { FixedPolicy } from '../../src/domain/rollout';
 import type { PolicyClient } from '../../src/policy/client';
-import { conformanceChecks } from '../support/policy-conformance';
+import { expectConformance } from '../support/policy-conformance';
 import type { Rendered, TurnRequest } from '../../src/policy/wire';
 import { openPolicyServer } from '../../src/policy/server';
 import { atEnd } from '../support/opened';
-import { played } from '../support/played';
 import {
   makeHermesModel,
   makeTinyModel,
@@ -79,7 +75,6 @@ test('a restart with another base model is noticed, and so is the right one afte
   await client.sample(request()).catch(() => undefined);
   const refused = expect.stringContaining(`serves ${server.base}, and the campaign wants ${base.base}`) as string;
   await expect(client.sample(request())).rejects.toMatchObject({ type: 'WrongBaseModel', message: refused });
-  expect(await (await fetch(`${server.url}/metrics`)).text()).not.toMatch(/^policy_server_requests_total\{/m);
   await server.stop();
   server = await startEmbeddedServer({ model, args: port });
   await client.sample(request()).catch(() => undefined);
@@ -95,12 +90,10 @@ test('it does what a campaign asks of a policy server; turns that render otherwi
   atEnd(direct.close);
   let generated = 0;
   const counting = { ...direct, generate: (body: object) => (generated++, direct.generate(body)) };
-  const about = { store, python, base: second.base, rank: 8, contextTokens: 2048 };
+  const about = { store, python, base: second.base, contextTokens: 2048 };
   const writeAdapter = async (o: { seed: number; folder: string }) =>
     cpSync(adapters[o.seed - 1]!, o.folder, { recursive: true });
-  const checks = await runChecks(conformanceChecks({ ...about, client: asked, server: counting, writeAdapter }));
-  expect(checks.filter(({ ok, warning }) => !ok || warning)).toEqual([]);
-  expect(checks.find(({ name }) => name === 'ids')?.detail).toMatch(/^19 turns/);
+  await expectConformance({ ...about, client: asked, server: counting, writeAdapter });
   expect(generated).toBeGreaterThan(8);
   const text = '<tool_call>\n{"name": "get_account", "arguments": {"user": "mia"}}\n</tool_call>';
   const idsOf = async (...messages: object[]) =>
@@ -118,47 +111,4 @@ test('it does what a campaign asks of a policy server; turns that render otherwi
   expect(await direct.derender({ chat_request, generate_response: { choices } })).toMatchObject({
     choices: [{ message: { content: null, tool_calls: [{ function: { name: 'get_account' } }] } }],
   });
-}, 300_000);
-
-/** The shop, whose user says the same three times whatever the agent does. */
-function talking(): Environment {
-  const shop = createShop();
-  return {
-    ...shop,
-    reset: async (task) => {
-      const episode = await shop.reset(task);
-      return {
-        ...episode,
-        start: { ...episode.start, maxSteps: 3 },
-        step: async () => ({ messages: [{ role: 'user', content: 'cancel the red lamp' }], done: false }),
-      };
-    },
-  };
-}
-
-test('a conversation is one row where its turns render otherwise than they were sampled', async () => {
-  const other = join(root, 'other');
-  cpSync(model, other, { recursive: true });
-  const template = join(other, 'chat_template.jinja');
-  // Earlier answers get a word more.
-  const text = readFileSync(template, 'utf8');
-  expect(text).toContain("{{ m.content or '' }}");
-  writeFileSync(template, text.replace("{{ m.content or '' }}", '$& done'));
-  const { second, asked } = await another(other);
-  const policy = { base: second.base, adapters: [] };
-  const rowsOf = async (thinking: 'kept' | 'stripped') => {
-    const { records } = await played({
-      ...{ environment: talking(), policy, tasks: ['train-0', 'train-1'], attempts: 4, store, client: asked },
-      sampling: { temperature: 1, topP: 1, maxTokens: 40, thinking },
-    });
-    return new Set((records as ScoredRollout[]).map(({ rows }) => rows.length));
-  };
-  // Turns that are cut off get the end that one had which was not.
-  for (let seed = 0, reason = ''; reason !== 'stop'; seed++)
-    reason = (
-      await asked.sample(request({ policy, seed, tools: [], sampling: { temperature: 1, topP: 1, maxTokens: 200 } }))
-    ).finishReason;
-  expect(await rowsOf('kept')).toEqual(new Set([1]));
-  // Where every prompt is rendered from messages.
-  expect(Math.max(...(await rowsOf('stripped')))).toBeGreaterThan(1);
 }, 300_000);

@@ -70,6 +70,8 @@ describe.each(Object.keys(openers))('a store in a %s', (kind) => {
     }
     await write('format', '4');
     expect(await open().id()).toBe('0123456789ab');
+    await write('id', 'another text');
+    await expect(open().id()).rejects.toMatchObject({ type: 'BadInput' });
   });
 
   test('puts, finds, reads; the first artifact under a key stays', async () => {

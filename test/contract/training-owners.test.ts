@@ -38,7 +38,7 @@ describe.each(Object.keys(stores))('in a %s', (kind) => {
   /** The rewards as a host draws them that has no part in the training. */
   async function drawn(): Promise<Record<number, number | undefined>> {
     const store = storeOn('four');
-    const index = createIndex({ store, campaign: 'one', file: join(root, 'rollouts.jsonl') });
+    const index = createIndex({ store, campaign: 'one' });
     const [training] = (await createCurves({ store, campaign: 'one', index })()).trainings;
     expect(training?.name).toBe('ask_first');
     return Object.fromEntries(training?.curves.points.map(({ step, reward }) => [step, reward]) ?? []);

@@ -5,7 +5,7 @@ import { campaignJsonSchema, type JsonSchemaNode, openJsonSchema } from '../../s
 
 const HEAD = `# Campaign files
 
-A campaign file is YAML. \`name\`, \`target\`, \`analyst\`, \`synthesizer\` and \`baseModel\` are required. Brackets hold the default, which is the published method's (preset \`paper\`), or the type; other fields are strings or groups. A count is an integer from 1, a share a number from 0 to 1. [campaign.schema.json](../campaigns/campaign.schema.json) is for editors.`;
+A campaign file is YAML, with a [schema](../campaigns/campaign.schema.json) for editors. \`name\`, \`target\`, \`baseModel\`, \`analyst\` and \`synthesizer\` are required. Paths are relative to the file. Brackets hold the type or the default, which is that of the published method (preset \`paper\`). Other fields are strings or groups. A count is an integer from 1, a share a number from 0 to 1.`;
 
 /** One section for each field of the file, one list for each group of fields, or for each kind of a part and for what all its kinds have. */
 export function campaignReference(schema: JsonSchemaNode): string {
@@ -139,7 +139,7 @@ function typeOf(node: JsonSchemaNode): string {
   const isGroup = groupsOf(node).length > 0;
   const values = node['enum'] as unknown[] | undefined;
   if (values) return values.map((value) => code(String(value))).join(', ');
-  if (prefixItems) return 'lowest and highest';
+  if (prefixItems) return 'range';
   if (items) return items['enum'] ? `list of ${typeOf(items)}` : isGroup ? 'list of groups' : 'list';
   if (isGroup) return 'group';
   if (type === 'object') return 'map';

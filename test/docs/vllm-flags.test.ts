@@ -23,7 +23,6 @@ test.each(files)('%s', (file) => {
     kind: 'vllm',
     model,
     contextTokens: Number(valuesOf('--max-model-len')),
-    gpus: Number(valuesOf('--tensor-parallel-size')),
   });
   expect(valuesOf('--lora-target-modules')).toEqual(training.lora.targetModules);
   expect(Number(valuesOf('--max-lora-rank'))).toBeGreaterThanOrEqual(training.lora.r);

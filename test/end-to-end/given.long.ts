@@ -83,7 +83,8 @@ test('given capabilities and modules are selected outright, calibrated, trained,
   expect(report.campaign).toMatchObject({ status: 'completed', target: { name: 'tau2-bench', version } });
   const [candidate, ...others] = report.selection?.candidates ?? [];
   expect(others).toEqual([]);
-  expect(candidate).toMatchObject({ selected: true, votes: 0, passes: 0, coverage: { value: null, n: 0 } });
+  expect(candidate).toMatchObject({ selected: true, votes: 0, passes: 0 });
+  expect(candidate).not.toHaveProperty('coverage');
   expect(report.capabilities).toMatchObject([
     { name: candidate?.name, status: 'completed', rounds: [{ selfTest: { passed: true } }], training: { steps: 2 } },
   ]);
@@ -115,16 +116,13 @@ test('the campaign and its export serve the same routed policy, with an embedded
     const models = (await openai.models.list()).data.map(({ id }) => id);
     expect(models.slice(0, 2)).toEqual(['trace', 'base']);
     const messages = [{ role: 'user' as const, content: 'create a task for me' }];
-    const asked = { messages, temperature: 0, max_tokens: 8, logprobs: true };
+    const asked = { messages, temperature: 1, seed: 7, max_tokens: 32 };
     for (const model of ['trace', models[2]!]) {
       const { choices } = await openai.chat.completions.create({ model, ...asked });
-      said.push(
-        JSON.stringify(choices[0]?.logprobs?.content?.map(({ token, logprob }) => [token, logprob.toFixed(3)])),
-      );
+      said.push(JSON.stringify(choices[0]?.message));
     }
   };
   await withGateway(home, ['given'], ask);
   await withGateway(home, [shared], ask);
-  expect(said[0]).toMatch(/\["/);
   expect(said.slice(2)).toEqual(said.slice(0, 2));
 });

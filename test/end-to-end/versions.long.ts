@@ -32,7 +32,7 @@ target: ${JSON.stringify(shopParts.target)}
 approval: { environments: true }
 rollouts: { tasks: 24, perTask: 2 }
 selection: { maxCandidates: 1, passes: 2, votes: 1, rho: 0, delta: 0 }
-calibration: { seeds: 2, rolloutsPerSeed: 2, meanReward: [0, 1], successRate: [0, 1], maxAllSuccess: 1, maxAllZero: 1, maxConstant: 1, minInformative: 0, minRewardStd: 0 }
+calibration: { seeds: 2, rolloutsPerSeed: 2, meanReward: [0, 1], successRate: [0, 1], maxAllSuccess: 1, maxAllZero: 1, minInformative: 0, minRewardStd: 0 }
 training: { groupsPerStep: 1, groupSize: 8, steps: 2, checkpointEvery: 2 }
 validation: { seeds: 2, targetTasks: 4 }
 arms: []
@@ -87,7 +87,7 @@ test('a campaign completes on the bundle that it began with; --restart and new c
   writeFileSync(join(bundles, '0123456789ab.js'), '');
   for (const file of readdirSync(bundles)) utimesSync(join(bundles, file), 0, 0);
 
-  const moves = run('moves', '--restart');
+  const moves = run('moves', '--restart', '--yes');
   await untilItWaits(moves);
   expect(existsSync(join(bundles, '0123456789ab.js'))).toBe(false);
   const now = readdirSync(bundles).map((file) => file.replace('.js', '')).find((version) => version !== old)!; // prettier-ignore

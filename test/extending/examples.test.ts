@@ -4,7 +4,5 @@ import { checkModule } from '../../src/cli/check/module';
 
 test('refuse_forbidden_actions passes `campaign check`', async () => {
   const file = resolve(__dirname, '../../examples/modules/refuse_forbidden_actions.js');
-  const { episode, ...found } = await checkModule({ file, say: () => undefined });
-  expect(found).toEqual({ passed: true, static: [], selfTest: [] });
-  expect(episode).toMatchObject({ reward: 1, branch: 'special' });
+  expect(await checkModule({ file, say: () => undefined })).toEqual([]);
 }, 60_000);

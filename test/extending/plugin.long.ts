@@ -85,11 +85,11 @@ const served = (...words: string[]) =>
     return policies;
   });
 
-test('the gateway routes by it: of a campaign by itself, of a folder where the plug-in is named', async () => {
+test('the gateway routes by it where the plug-in is named', async () => {
   const policies = ['base', 'tell_requested_information'];
-  expect(await served('plugged')).toEqual(policies);
+  const plugin = join(folder, 'node_modules', 'campaign-by-length');
+  expect(await served('plugged', '--plugin', plugin)).toEqual(policies);
   await command(home, 'export', 'plugged', exported);
   await expect(served(exported)).rejects.toThrow(/plug-in campaign-by-length@1.*--plugin/);
-  const plugin = join(folder, 'node_modules', 'campaign-by-length');
   expect(await served(exported, '--plugin', plugin)).toEqual(policies);
 });

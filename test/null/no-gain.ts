@@ -9,7 +9,7 @@ it(
   'learning rate 0 reports no gain',
   async () => {
     const home = mkdtempSync(join(tmpdir(), 'null-test-'));
-    const ports = ['--temporal-port', '0', '--ui-port', '0'];
+    const ports = ['--ui-port', '0'];
     const command = ['--home', home, 'run', join(repository, 'campaigns/null.yaml'), '--json', ...ports];
     const child = spawn(join(repository, 'bin/campaign'), command, { stdio: ['ignore', 'inherit', 'inherit'] });
     expect(await new Promise((done) => child.once('exit', done))).toBe(0);

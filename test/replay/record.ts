@@ -56,11 +56,12 @@ const recordings: Record<string, Recording> = {
   approved: {
     keep: ['', OWN],
     fields: { approval: { capabilities: true, environments: true } },
-    // An edited list, then an environment that is sent back, then one as a person edited it.
+    replaced: () => ({ select: one }),
+    // The selection, then an environment that is sent back, then its next version.
     drive: async (campaign, child) => {
-      await decide(campaign, { kind: 'approve', capabilities: [{ name: CHILD, definition: 'says it' }] });
+      await decide(campaign, { kind: 'approve' });
       await decide(child, { kind: 'reject', reason: 'too easy' });
-      await decide(child, { kind: 'approve', module: artifact('edited') });
+      await decide(child, { kind: 'approve' });
     },
   },
   rejected: {
@@ -100,8 +101,8 @@ const recordings: Record<string, Recording> = {
     fields: {
       arms: [
         {
-          ...{ kind: 'gepa', prompt: '', place: 'before', validationTasks: 1, minibatchSize: 1, merges: 0 },
-          ...{ candidateSelection: 'pareto', acceptance: 'strict_improvement' },
+          ...{ kind: 'gepa', prompt: '', place: 'before', validationTasks: 1, minibatchSize: 1 },
+          ...{ acceptance: 'strict_improvement' },
           reflection: languageModelSchema.parse({ url: 'http://127.0.0.1:2/v1', model: 'm' }),
         },
       ],

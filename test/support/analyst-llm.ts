@@ -4,7 +4,6 @@ import { LENGTHS } from '../../src/domain/transcript';
 import type { EnvironmentDescription } from '../../src/domain/environment';
 import type { Message } from '../../src/domain/messages';
 import type { ScoredRollout } from '../../src/domain/rollout';
-import { openPrompts } from '../../src/llm/answer';
 import type { Asking, Question } from '../../src/llm/model';
 import { fenced as json } from './model-endpoint';
 import { noLedger } from './memory-ledger';
@@ -70,7 +69,6 @@ export function analystAsking(
           return { text, finish: 'stop', usage: { promptTokens: 1, cachedTokens: 0, completionTokens: 1 } };
         },
       },
-      prompts: openPrompts(),
       contextTokens: 128_000,
       maxTokens: 32_000,
       concurrency: 8,

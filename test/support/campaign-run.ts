@@ -7,7 +7,7 @@ import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { homeAt, type Home } from '../../src/cli/project';
-import { type Report, reportSchema } from '../../src/report/model';
+import { parseReport, type Report } from '../../src/report/model';
 import { shopParts } from './kinds';
 
 export const repository = resolve(__dirname, '../..');
@@ -32,7 +32,6 @@ export const ANY_REWARDS = `calibration:
   successRate: [0, 1]
   maxAllSuccess: 1
   maxAllZero: 1
-  maxConstant: 1
   minInformative: 0
   minRewardStd: 0
 `;
@@ -70,7 +69,7 @@ export class CampaignRun {
   /** `bin`: the program, of another checkout. */
   constructor(home: Pick<Home, 'root'>, file: string, options: string[] = [], bin = program) {
     const command = ['--home', home.root, 'run', file, '--json'];
-    const ports = ['--temporal-port', '0', '--ui-port', '0'];
+    const ports = ['--ui-port', '0'];
     this.child = spawn(bin, [...command, ...ports, ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [this.child.stdout, this.child.stderr])
       stream?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
@@ -136,4 +135,4 @@ export async function withGateway<Result>(
 }
 
 export const reportOf = ({ root }: Pick<Home, 'root'>, name: string): Report =>
-  reportSchema.parse(JSON.parse(readFileSync(join(root, name, 'report.json'), 'utf8')));
+  parseReport(readFileSync(join(root, name, 'report.json'), 'utf8'));

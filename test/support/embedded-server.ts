@@ -95,37 +95,23 @@ AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(sys.argv[1])).save_p
   runPython(script, folder);
 }
 
-/** Makes a random model that is spoken to as Qwen3 is, and adapters of rank 8 for it. */
-export function makeHermesModel(folder: string, adapters: string[] = []): void {
+/** Makes a random model by a helper of the Python tests, and adapters for it. */
+function makeModel(maker: string, folder: string, adapters: string[], targets: string[]): void {
   const script = `
 import sys; sys.path.insert(0, "trainer/tests")
 from pathlib import Path
-from conftest import save_adapter, save_hermes_model
-model = save_hermes_model(Path(sys.argv[1]))
+from conftest import save_adapter, ${maker}
+model = ${maker}(Path(sys.argv[1]))
 for seed, path in enumerate(sys.argv[2:]):
-    save_adapter(Path(path), model, seed, ["q_proj", "v_proj"], rank=8, spread=0.05)
+    save_adapter(Path(path), model, seed, ${JSON.stringify(targets)}, rank=8, spread=0.05)
 `;
   runPython(script, folder, ...adapters);
 }
 
-/** Makes a random model (and adapters for it) in the shipped text format, by the Python tests' own helpers. */
-export function makeTinyModel({
-  folder,
-  adapters = [],
-  size = 'tiny',
-}: {
-  folder: string;
-  adapters?: string[];
-  size?: 'tiny' | 'bench';
-}): void {
-  const targets = ['q_proj', 'v_proj', 'w1', 'w2'];
-  const script = `
-import sys; sys.path.insert(0, "trainer/tests")
-from pathlib import Path
-from conftest import save_adapter, save_tiny_model
-model = save_tiny_model(Path(${JSON.stringify(folder)}), size="${size}")
-for seed, path in enumerate(${JSON.stringify(adapters)}):
-    save_adapter(Path(path), model, seed, ${JSON.stringify(targets)})
-`;
-  runPython(script);
-}
+/** Spoken to as Qwen3 is. */
+export const makeHermesModel = (folder: string, adapters: string[] = []): void =>
+  makeModel('save_hermes_model', folder, adapters, ['q_proj', 'v_proj']);
+
+/** In the shipped text format. */
+export const makeTinyModel = ({ folder, adapters = [] }: { folder: string; adapters?: string[] }): void =>
+  makeModel('save_tiny_model', folder, adapters, ['q_proj', 'v_proj', 'w1', 'w2']);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { keptJson, type ArtifactStore } from '../../src/store/store';
 import { digest } from '../../src/store/hash';
 import type { ArtifactRef } from '../../src/domain/artifacts';
-import { sumPolicy } from '../../src/domain/policies';
+import { mergedPolicy } from '../../src/domain/policies';
 import type { FixedPolicy } from '../../src/domain/rollout';
 import { createGateway, type GatewayLimits } from '../../src/gateway/app';
 import { listen } from '../../src/gateway/listen';
@@ -60,7 +60,7 @@ export async function fitByWords(
       { name: 'books', policy: await policy('books') },
       { name: 'ships', policy: await policy('ships') },
       { name: 'prompted', policy: { ...(await policy()), prompt: PROMPT } },
-      { name: 'books+ships', policy: sumPolicy(BASE, [await policy('books'), await policy('ships')]) },
+      { name: 'books+ships', policy: mergedPolicy(BASE, [await policy('books'), await policy('ships')]) },
     ],
     ...(constant !== undefined && { constant }),
     crossValidation: {
@@ -75,7 +75,7 @@ export async function fitByWords(
       words: {
         lowercase: true,
         tokenPattern: '[A-Za-z0-9_]+|[^ \\t\\r\\nA-Za-z0-9_]',
-        ngrams: [1, 1],
+        ngrams: [1, 2],
         vocabulary: Object.fromEntries(words.map((word, n) => [word, n])),
       },
       options: [
@@ -104,19 +104,18 @@ export async function startServing(o: {
   url: string;
   limits?: Partial<GatewayLimits>;
   apiKey?: string;
-  maxLoadedAdapters?: number;
   /** Requests at once to the policy server. */
   concurrency?: number;
 }) {
-  const { store, served, url, limits, apiKey, maxLoadedAdapters = 16, concurrency = 64 } = o;
+  const { store, served, url, limits, apiKey, concurrency = 64 } = o;
   // What is merged already is found.
   const merge = createMerger({ store, python: 'none' });
-  const client = createPolicyClient({ store, merge, url, concurrency, maxLoadedAdapters });
+  const client = createPolicyClient({ store, merge, url, concurrency });
   const logged: string[] = [];
   const gateway = createGateway({
     ...{ client, store, routers, python: 'python', log: (line: string) => void logged.push(line) },
     served,
-    limits: { bodyBytes: 100_000, concurrency: 64, seconds: 30, ...limits },
+    limits: { bodyBytes: 100_000, concurrency: 64, ...limits },
     ...(apiKey !== undefined && { apiKey }),
   });
   const listening = await listen(gateway, { host: '127.0.0.1', port: 0 });

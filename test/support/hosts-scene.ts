@@ -6,7 +6,7 @@ import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { openS3Store } from '../../src/store/s3-store';
 import { Sequence } from '../../src/store/sequence';
 import { trainingResultSchema } from '../../src/domain/results';
-import { type Report, reportSchema } from '../../src/report/model';
+import { parseReport, type Report } from '../../src/report/model';
 import { type Marker, trainingPath } from '../../src/training/markers';
 import { devServer } from '../workflows/environment';
 import { commandWith, repository, writeCampaign } from './campaign-run';
@@ -138,7 +138,7 @@ export class Scene {
     const hasEnded = async () => (JSON.parse(await status()) as { status?: string }).status === 'COMPLETED';
     await until('the campaign ends', 1800, hasEnded);
     const text = await this.command('report', this.name, '--json');
-    return reportSchema.parse(JSON.parse(text));
+    return parseReport(text);
   }
 
   private openStore() {

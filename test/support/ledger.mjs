@@ -26,7 +26,6 @@ const tool = (name, fields, readOnlyHint) => ({
 });
 const tools = [tool('look_up', ['account'], true), tool('pay', ['account', 'amount'], false)];
 if (is('malformed required')) tools[1].parameters.required = 'amount';
-if (is('required is not described')) tools[1].parameters.required = ['account', 'sum'];
 if (is('tool listed twice')) tools.push(tools[1]);
 
 const size = { train: 6, test: 3 };
@@ -125,9 +124,6 @@ const methods = {
     let reward = paid;
     if (is('reward out of range')) reward = 2;
     if (is('reward for doing nothing') && !state.said) reward = 1;
-    if (is('reward is the number said'))
-      reward = Math.min(1, Math.max(0, Number(/0\.\d+/.exec(state.said)?.[0] ?? reward)));
-    if (is('reward for a claim') && /success/.test(state.said)) reward = 1;
     if (is('reward depends on the process')) reward = reward === 1 ? 1 : (own % 1000) / 2000;
     return {
       reward,

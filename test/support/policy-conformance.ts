@@ -5,10 +5,7 @@
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { type CheckItem, MissingRequirement } from '../../src/checks/check';
 import type { ArtifactRef } from '../../src/domain/artifacts';
-import { createLimit } from '../../src/domain/concurrency';
-import { type FailureType, isFailure, reasonOf } from '../../src/domain/failures';
 import type { Message } from '../../src/domain/messages';
 import type { FixedPolicy } from '../../src/domain/rollout';
 import type { tryAdapter } from '../../src/policy/client';
@@ -27,10 +24,7 @@ import {
 } from '../../src/policy/wire';
 
 /** The server, and what adapters are tried with, on the store of the server's client. */
-export interface Probed extends Pick<
-  Parameters<typeof tryAdapter>[0],
-  'store' | 'client' | 'python' | 'base' | 'rank'
-> {
+interface Probed extends Pick<Parameters<typeof tryAdapter>[0], 'store' | 'client' | 'python' | 'base'> {
   server: PolicyServer;
   contextTokens: number;
   /** Writes a random adapter of the base model. */
@@ -44,6 +38,7 @@ const TOOL = {
 };
 const SAMPLED = { temperature: 1, topP: 1, maxTokens: 24 };
 const GREEDY = { ...SAMPLED, temperature: 0 };
+const TOO_LONG = { type: 'ContextLengthExceeded' };
 
 /** Turns that come back from text otherwise than they were sampled, in the formats of calls that there are. */
 const SHAPES = [
@@ -62,216 +57,146 @@ const SHAPES = [
 ];
 
 /** One after the other: what a server does in a batch is up to rounding. */
-export function conformanceChecks(o: Probed): CheckItem[] {
-  const { server, client, store, python, base, rank, contextTokens, writeAdapter } = o;
-  const inTurn = createLimit(1);
-  const ask = (changes: Partial<TurnRequest> = {}): Promise<Turn> =>
-    client.sample({
-      policy: { base, adapters: [] },
-      messages: [{ role: 'user', content: 'What is the state of my order? It was a red lamp.' }],
-      tools: [],
-      sampling: SAMPLED,
-      seed: 1,
-      ...changes,
-    });
+export async function expectConformance(o: Probed): Promise<void> {
+  for (const check of [checkTurns, checkTools, checkIds, checkContext, checkAdapters, checkErrors]) await check(o);
+}
 
-  async function adapterOf(seed: number): Promise<ArtifactRef> {
-    const key = `random-adapter/${base}/${seed}`;
-    const known = await store.find(key);
-    if (known) return known;
-    const folder = join(await mkdtemp(join(tmpdir(), 'probe-')), 'adapter');
-    try {
-      await writeAdapter({ folder, seed });
-      return await store.putFolder({ key, producer: 'test', inputs: [], folder });
-    } finally {
-      await rm(dirname(folder), { recursive: true, force: true });
-    }
-  }
+const ask = ({ client, base }: Probed, changes: Partial<TurnRequest> = {}): Promise<Turn> =>
+  client.sample({
+    policy: { base, adapters: [] },
+    messages: [{ role: 'user', content: 'What is the state of my order? It was a red lamp.' }],
+    tools: [],
+    sampling: SAMPLED,
+    seed: 1,
+    ...changes,
+  });
 
-  const items: Record<string, () => Promise<string | { warning: string }>> = {
-    async turns() {
-      const [one, again, other] = [await ask(), await ask(), await ask({ seed: 2 })];
-      wanted(isEqual(one.promptIds, again.promptIds), 'the same messages give other prompt ids');
-      wanted(isEqual(one.tokenIds, again.tokenIds), 'the same seed gives other tokens');
-      wanted(Math.max(...one.logprobs) <= 0, 'a log-prob is above 0');
-      wanted(!isEqual(one.tokenIds, other.tokenIds), 'another seed gives the same tokens');
-      const greedy = [await ask({ sampling: GREEDY }), await ask({ sampling: GREEDY, seed: 2 })];
-      wanted(isEqual(greedy[0]!.tokenIds, greedy[1]!.tokenIds), 'temperature 0 depends on the seed');
-      const cut = await ask({ sampling: { ...SAMPLED, maxTokens: 1 } });
-      wanted(cut.tokenIds.length === 1, `max_tokens 1 gives ${cut.tokenIds.length} tokens`);
-      const reasons = [one, other, cut].map(({ finishReason }) => finishReason);
-      return `ids and log-probs of what was sampled; finish reasons ${[...new Set(reasons)].join(', ')}`;
-    },
-    async tools() {
-      // Some templates show them beside what the system says.
-      const messages = (['system', 'user'] as const).map((role) => ({ role, content: 'Help with the order.' }));
-      const [without, shown] = [await ask({ messages }), await ask({ messages, tools: [TOOL] })];
-      return shown.promptIds.length > without.promptIds.length
-        ? `of ${shown.promptIds.length - without.promptIds.length} tokens in the prompt`
-        : { warning: 'the chat template does not show them' };
-    },
-    async ids() {
-      const name = (await server.models()).base;
-      const turn = createTurns(server);
-      const asked = { model: name, tools: [TOOL], sampling: { ...SAMPLED, maxTokens: 1 }, seed: 1 };
-      const opening: Message[] = [{ role: 'user', content: 'Look at the account of mia.' }];
-      const idsOf = async (messages: Message[], ends = false): Promise<number[] | undefined> => {
-        const body = await server.render({ ...completionBody({ ...asked, messages }), add_generation_prompt: !ends });
-        return body === undefined ? undefined : parseRendered(body).token_ids;
-      };
-      const prompt = await idsOf(opening);
-      if (!prompt)
-        return {
-          warning:
-            'a turn that renders otherwise than it was sampled begins a new row: start vLLM with --enable-scale-out',
-        };
-      const ended = await firstOf(
-        64,
-        (seed) => turn({ ...asked, messages: opening, sampling: { ...SAMPLED, maxTokens: 64 }, seed }),
-        ({ finishReason }) => finishReason === 'stop',
-      );
-      if (!ended) return { warning: 'no turn ended by itself, so that none could be continued' };
-      const end = ended.tokenIds.at(-1)!;
-      const next: Message = { role: 'user', content: 'And now?' };
-      const added = new Set<string>();
-      const pieces = [...new Set([...prompt, ...ended.tokenIds])].filter((id) => id !== end);
-      const random = Array.from({ length: 8 }, (_, k) =>
-        Array.from({ length: 12 }, (_, n) => pieces[(7 ** (k + 1) * (n + 1) * 31) % pieces.length]!),
-      );
-      const texts = await Promise.all(
-        SHAPES.map(async (content) => (await idsOf([...opening, { role: 'assistant', content }], true))!),
-      );
-      const shapes = texts.map((ids) => ids.slice(prompt.length, ids.lastIndexOf(end)));
-      for (const words of [...shapes, ...random]) {
-        const sampled = { finishReason: 'stop' as const, tokenIds: [...words, end], logprobs: [] };
-        const body = derenderBody({ asked: { ...asked, messages: opening }, promptIds: prompt, sampled });
-        const { message } = parseDerendered(await server.derender(body), sampled);
-        const before = [...prompt, ...sampled.tokenIds];
-        const { promptIds } = await turn({ ...asked, messages: [...opening, message, next], before });
-        wanted(startsWith(promptIds, before), `a turn of the ids ${words.join(' ')} is not continued`);
-        added.add(promptIds.slice(before.length).join());
-      }
-      wanted(added.size === 1, 'the same message adds other ids to other turns');
-      const body = { ...completionBody({ ...asked, messages: opening }), max_tokens: 24 };
-      const rendered = parseRendered(await server.render(body));
-      const filling = async (count: number) =>
-        parseGenerated(
-          await server.generate(
-            generateBody(
-              rendered,
-              Array.from({ length: count }, () => prompt[0]!),
-            ),
-          ),
-        );
-      const { tokenIds } = await filling(contextTokens - 2);
-      wanted(
-        tokenIds.length <= 2,
-        `${contextTokens - 2 + tokenIds.length} tokens are in a context of ${contextTokens}`,
-      );
-      await filling(contextTokens + 8).then(
-        () => wanted(false, 'ids beyond the context are answered'),
-        refusedOf('ContextLengthExceeded'),
-      );
-      return `${shapes.length + random.length} turns are continued as they were sampled, one row each`;
-    },
-    async context() {
-      const prompt = (words: number) => [{ role: 'user' as const, content: 'one '.repeat(words) }];
-      const one = { ...SAMPLED, maxTokens: 1 };
-      const lengths = await Promise.all(
-        [8, 16].map(async (words) => (await ask({ messages: prompt(words), sampling: one })).promptIds.length),
-      );
-      const perWord = (lengths[1]! - lengths[0]!) / 8;
-      const most = Math.floor((contextTokens - lengths[0]!) / perWord) + 8;
-      const near = await ask({ messages: prompt(most - 4), sampling: { ...SAMPLED, maxTokens: contextTokens } }).catch(
-        refusedOf('ContextLengthExceeded'),
-      );
-      const all = near === undefined ? 0 : near.promptIds.length + near.tokenIds.length;
-      wanted(all <= contextTokens, `${all} tokens are in a context of ${contextTokens}`);
-      // The one that just fills it is refused as those beyond it are.
-      for (const words of [most, most + 8])
-        await ask({ messages: prompt(words), sampling: one }).then(
-          ({ promptIds }) =>
-            wanted(promptIds.length < contextTokens, `a prompt of ${promptIds.length} tokens is answered`),
-          refusedOf('ContextLengthExceeded'),
-        );
-      return `of ${contextTokens} tokens`;
-    },
-    async adapters() {
-      const refs = [await adapterOf(1), await adapterOf(2)];
-      const sum = await createMerger({ store, python })(refs.map((ref) => ({ ref, weight: 1 })));
-      const policies = [...refs, sum].map((ref): FixedPolicy => ({ base, adapters: [{ ref, weight: 1 }] }));
-      const plain = await ask({ sampling: GREEDY });
-      try {
-        // At once, as capabilities are trained: where the server holds one at a time, it changes them.
-        const turns = await Promise.all(policies.map((policy) => ask({ policy, sampling: GREEDY })));
-        const firsts = new Set([plain, ...turns].map(({ logprobs }) => logprobs[0]));
-        wanted(firsts.size === 4, 'adapters answer like one another, or like the base');
-        for (const policy of policies) await client.unload(policy);
-        const again = await ask({ policy: policies[0]!, sampling: GREEDY });
-        wanted(isEqual(again.tokenIds, turns[0]!.tokenIds), 'an adapter answers otherwise once it is loaded again');
-        return `of rank ${rank} and their sum`;
-      } finally {
-        for (const policy of policies) await client.unload(policy);
-      }
-    },
-    async errors() {
-      const name = (await server.models()).base;
-      const body = { messages: [{ role: 'user' as const, content: 'hello' }], tools: [], sampling: SAMPLED, seed: 1 };
-      const refused: [string, () => Promise<unknown>, FailureType, RegExp?][] = [
-        ['an unknown model', () => server.complete(completionBody({ ...body, model: 'none-such' })), 'PolicyNotLoaded'],
-        [
-          'temperature -1',
-          () => server.complete({ ...completionBody({ ...body, model: name }), temperature: -1 }),
-          'PolicyRequestRejected',
-          /temperature/,
-        ],
-        ['a damaged adapter', damaged, 'AdapterRefused'],
-      ];
-      for (const [what, request, type, reason] of refused)
-        await request().then(() => wanted(false, `${what} is taken`), refusedOf(type, reason));
-      await server.health();
-      return refused.map(([what]) => what).join(', ');
-    },
+async function checkTurns(o: Probed): Promise<void> {
+  const [one, again, other] = [await ask(o), await ask(o), await ask(o, { seed: 2 })];
+  expect(again).toMatchObject({ promptIds: one.promptIds, tokenIds: one.tokenIds });
+  expect(other.tokenIds).not.toEqual(one.tokenIds);
+  expect(Math.max(...one.logprobs)).toBeLessThanOrEqual(0);
+  const greedy = [await ask(o, { sampling: GREEDY }), await ask(o, { sampling: GREEDY, seed: 2 })];
+  expect(greedy[0]!.tokenIds).toEqual(greedy[1]!.tokenIds);
+  expect((await ask(o, { sampling: { ...SAMPLED, maxTokens: 1 } })).tokenIds).toHaveLength(1);
+}
+
+async function checkTools(o: Probed): Promise<void> {
+  // Some templates show them beside what the system says.
+  const messages = (['system', 'user'] as const).map((role) => ({ role, content: 'Help with the order.' }));
+  const [without, shown] = [await ask(o, { messages }), await ask(o, { messages, tools: [TOOL] })];
+  expect(shown.promptIds.length).toBeGreaterThan(without.promptIds.length);
+}
+
+/** Turns are continued as they were sampled, one row each. */
+async function checkIds({ server, contextTokens }: Probed): Promise<void> {
+  const model = (await server.models()).base;
+  const turn = createTurns(server);
+  const opening: Message[] = [{ role: 'user', content: 'Look at the account of mia.' }];
+  const asked = { model, tools: [TOOL], sampling: { ...SAMPLED, maxTokens: 1 }, seed: 1 };
+  const idsOf = async (messages: Message[], ends = false): Promise<number[]> => {
+    const body = { ...completionBody({ ...asked, messages }), add_generation_prompt: !ends };
+    return parseRendered(await server.render(body)).token_ids;
   };
-
-  /** Cut off. A server on another machine finds no such folder: that is a refusal, too. */
-  async function damaged(): Promise<void> {
-    const whole = await store.folder(await adapterOf(1));
-    const folder = await mkdtemp(join(tmpdir(), 'probe-'));
-    const [config, weights] = ['adapter_config.json', 'adapter_model.safetensors'];
-    try {
-      await copyFile(join(whole, config), join(folder, config));
-      await writeFile(join(folder, weights), (await readFile(join(whole, weights))).subarray(0, 100));
-      await server.loadAdapter({ name: 'damaged', path: folder });
-    } finally {
-      await rm(folder, { recursive: true, force: true });
-    }
+  const prompt = await idsOf(opening);
+  const ended = await firstEnded((seed) =>
+    turn({ ...asked, messages: opening, sampling: { ...SAMPLED, maxTokens: 64 }, seed }),
+  );
+  const end = ended.tokenIds.at(-1)!;
+  const pieces = [...new Set([...prompt, ...ended.tokenIds])].filter((id) => id !== end);
+  const random = Array.from({ length: 8 }, (_, k) =>
+    Array.from({ length: 12 }, (_, n) => pieces[(7 ** (k + 1) * (n + 1) * 31) % pieces.length]!),
+  );
+  const texts = await Promise.all(SHAPES.map((content) => idsOf([...opening, { role: 'assistant', content }], true)));
+  const shapes = texts.map((ids) => ids.slice(prompt.length, ids.lastIndexOf(end)));
+  const added = new Set<string>();
+  for (const words of [...shapes, ...random]) {
+    const sampled = { finishReason: 'stop' as const, tokenIds: [...words, end], logprobs: [] };
+    const body = derenderBody({ asked: { ...asked, messages: opening }, promptIds: prompt, sampled });
+    const { message } = parseDerendered(await server.derender(body), sampled);
+    const before = [...prompt, ...sampled.tokenIds];
+    const next: Message = { role: 'user', content: 'And now?' };
+    const { promptIds } = await turn({ ...asked, messages: [...opening, message, next], before });
+    expect([words, startsWith(promptIds, before)]).toEqual([words, true]);
+    added.add(promptIds.slice(before.length).join());
   }
-
-  return Object.entries(items).map(([name, run]) => ({ name, run: () => inTurn(run) }));
+  expect(added.size).toBe(1);
+  const body = { ...completionBody({ ...asked, messages: opening }), max_tokens: 24 };
+  const rendered = parseRendered(await server.render(body));
+  const filling = async (count: number) =>
+    parseGenerated(await server.generate(generateBody(rendered, Array<number>(count).fill(prompt[0]!))));
+  expect((await filling(contextTokens - 2)).tokenIds.length).toBeLessThanOrEqual(2);
+  await expect(filling(contextTokens + 8)).rejects.toMatchObject(TOO_LONG);
 }
 
-async function firstOf<Item>(
-  most: number,
-  make: (n: number) => Promise<Item>,
-  is: (item: Item) => boolean,
-): Promise<Item | undefined> {
-  for (let n = 0; n < most; n++) {
-    const item = await make(n);
-    if (is(item)) return item;
+async function firstEnded(sample: (seed: number) => Promise<Turn>): Promise<Turn> {
+  for (let seed = 0; seed < 64; seed++) {
+    const sampled = await sample(seed);
+    if (sampled.finishReason === 'stop') return sampled;
   }
-  return undefined;
+  throw new Error('no turn ended by itself, so that none can be continued');
 }
 
-const isEqual = (one: readonly number[], other: readonly number[]): boolean => one.join() === other.join();
-
-function wanted(holds: boolean, otherwise: string): void {
-  if (!holds) throw new MissingRequirement(otherwise);
+async function checkContext(o: Probed): Promise<void> {
+  const prompt = (words: number) => [{ role: 'user' as const, content: 'one '.repeat(words) }];
+  const sampling = { ...SAMPLED, maxTokens: 1 };
+  const lengthOf = async (words: number) => (await ask(o, { messages: prompt(words), sampling })).promptIds.length;
+  const [eight, sixteen] = [await lengthOf(8), await lengthOf(16)];
+  const most = Math.floor((o.contextTokens - eight) / ((sixteen - eight) / 8)) + 8;
+  const long = { messages: prompt(most - 4), sampling: { ...SAMPLED, maxTokens: o.contextTokens } };
+  const near = await ask(o, long).catch((error: unknown) => expect(error).toMatchObject(TOO_LONG));
+  if (near) expect(near.promptIds.length + near.tokenIds.length).toBeLessThanOrEqual(o.contextTokens);
+  await expect(lengthOf(most + 8)).rejects.toMatchObject(TOO_LONG);
 }
 
-const refusedOf =
-  (type: FailureType, reason = /./) =>
-  (error: unknown): undefined => {
-    if (!isFailure(error, type) || !reason.test(error.message))
-      throw new MissingRequirement(`no ${type}: ${reasonOf(error)}`);
-  };
+async function adapterOf({ store, base, writeAdapter }: Probed, seed: number): Promise<ArtifactRef> {
+  const folder = join(await mkdtemp(join(tmpdir(), 'probe-')), 'adapter');
+  try {
+    await writeAdapter({ folder, seed });
+    return await store.putFolder({ key: `random-adapter/${base}/${seed}`, producer: 'test', inputs: [], folder });
+  } finally {
+    await rm(dirname(folder), { recursive: true, force: true });
+  }
+}
+
+async function checkAdapters(o: Probed): Promise<void> {
+  const { client, store, python, base } = o;
+  const refs = [await adapterOf(o, 1), await adapterOf(o, 2)];
+  const merged = await createMerger({ store, python })(refs.map((ref) => ({ ref, weight: 1 })));
+  const policies = [...refs, merged].map((ref): FixedPolicy => ({ base, adapters: [{ ref, weight: 1 }] }));
+  const plain = await ask(o, { sampling: GREEDY });
+  try {
+    // At once, as capabilities are trained: where the server holds one at a time, it changes them.
+    const turns = await Promise.all(policies.map((policy) => ask(o, { policy, sampling: GREEDY })));
+    expect(new Set([plain, ...turns].map(({ logprobs }) => logprobs[0])).size).toBe(4);
+    for (const policy of policies) await client.unload(policy);
+    const again = await ask(o, { policy: policies[0]!, sampling: GREEDY });
+    expect(again.tokenIds).toEqual(turns[0]!.tokenIds);
+  } finally {
+    for (const policy of policies) await client.unload(policy);
+  }
+}
+
+async function checkErrors(o: Probed): Promise<void> {
+  const { server, store } = o;
+  const model = (await server.models()).base;
+  const body = { messages: [{ role: 'user' as const, content: 'hello' }], tools: [], sampling: SAMPLED, seed: 1 };
+  const unknown = server.complete(completionBody({ ...body, model: 'none-such' }));
+  await expect(unknown).rejects.toMatchObject({ type: 'PolicyNotLoaded' });
+  const cold = server.complete({ ...completionBody({ ...body, model }), temperature: -1 });
+  const message = expect.stringContaining('temperature') as string;
+  await expect(cold).rejects.toMatchObject({ type: 'PolicyRequestRejected', message });
+  // One that is cut off. A server on another machine finds no such folder: that is a refusal, too.
+  const whole = await store.folder((await store.find(`random-adapter/${o.base}/1`))!);
+  const folder = await mkdtemp(join(tmpdir(), 'probe-'));
+  const [config, weights] = ['adapter_config.json', 'adapter_model.safetensors'];
+  try {
+    await copyFile(join(whole, config), join(folder, config));
+    await writeFile(join(folder, weights), (await readFile(join(whole, weights))).subarray(0, 100));
+    const damaged = server.loadAdapter({ name: 'damaged', path: folder });
+    await expect(damaged).rejects.toMatchObject({ type: 'AdapterRefused' });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+  await server.health();
+}

@@ -5,11 +5,16 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
+import { codeIn } from '../../src/llm/answer';
 import { digest } from '../../src/store/hash';
 import { startChatServer, type ChatServer } from './chat-server';
 import { answered, streamed } from './model-endpoint';
 
 export const recordedFolder = resolve(__dirname, '..', 'recorded');
+
+/** Returns a module for tau2-bench retail as a language model wrote it: without the schemas, which are put before it. It passes the self-test. */
+export const recordedModule = (): string =>
+  codeIn(readFileSync(join(recordedFolder, 'tau2-retail', '55302d8e59e0a18c.md'), 'utf8'), ['javascript'])!;
 
 export const questionSchema = z.object({
   messages: z.array(z.object({ role: z.string(), content: z.string() })).min(1),

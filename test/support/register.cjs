@@ -19,7 +19,7 @@ require.extensions['.ts'] = (module, filename) => {
 const root = resolve(__dirname, '../..');
 const resolveFilename = Module._resolveFilename;
 Module._resolveFilename = function (request, ...rest) {
-  if (request === 'campaign/plugin') return join(root, 'src/plugin.ts');
+  if (request === 'trace-campaign/plugin') return join(root, 'src/plugin.ts');
   if (request === join(root, 'examples/shop')) return join(root, 'examples/shop/index.ts');
   try {
     return resolveFilename.call(this, request, ...rest);

@@ -2,14 +2,8 @@
 import { createHash } from 'node:crypto';
 import type { ArtifactRef, Figure } from '../../src/domain/artifacts';
 import { selectionRuleSchema } from '../../src/domain/campaign';
-import { calibrationBandsSchema } from '../../src/domain/calibration';
 import type { Arm, ReportDraft, Role } from '../../src/report/model';
-import type {
-  CalibrationFigures,
-  ReportedCandidate,
-  ReportedRound,
-  ReportedTraining,
-} from '../../src/report/capability-model';
+import type { ReportedCandidate, ReportedRound, ReportedTraining } from '../../src/report/capability-model';
 import { wilsonInterval } from '../../src/domain/statistics';
 
 export const ref = (name: string, mediaType = 'application/x-ndjson'): ArtifactRef => {
@@ -56,28 +50,17 @@ const candidate = (
   coverage: figure(`selection.${name}.coverage`, cov, 10, { std: covStd }),
   delta: figure(`selection.${name}.delta`, delta, 10, { std: deltaStd }),
   selected: votes >= 8,
+  citations: [],
 });
 
-const calibrated = (name: string, number: number, success: number, accepted: boolean): CalibrationFigures => {
+const calibrated = (name: string, number: number, success: number, accepted: boolean): ReportedRound['calibration'] => {
   const id = `capabilities.${name}.calibration.${number}`;
-  const over = (what: string, value: number): Figure =>
-    share(`${id}.${what}`, Math.round(value * 24), 24, { from: [ref(`${id} rollouts`)] });
   return {
-    round: number,
-    accepted,
     verdict: accepted ? 'accepted' : success > 0.6 ? 'too_easy' : 'too_hard',
     reasons: accepted ? [] : [`success rate ${success} is outside 0.2 to 0.6`],
     meanReward: figure(`${id}.mean_reward`, Math.min(1, success + 0.08), 384, { unit: 'reward' }),
     successRate: share(`${id}.success_rate`, Math.round(success * 384), 384),
-    allSuccess: over('all_success', success > 0.6 ? 0.45 : 0.08),
-    allZero: over('all_zero', success < 0.2 ? 0.4 : 0.05),
-    constant: over('constant', success > 0.6 || success < 0.2 ? 0.55 : 0.13),
-    informative: over('informative', success > 0.6 || success < 0.2 ? 0.45 : 0.87),
-    rewardStd: figure(`${id}.reward_std`, 0.31, 384, { unit: 'reward' }),
-    passAt: {
-      '1': figure(`${id}.pass_at_1`, success, 24, { unit: 'fraction' }),
-      '16': figure(`${id}.pass_at_16`, Math.min(1, success + 0.4), 24, { unit: 'fraction' }),
-    },
+    informative: share(`${id}.informative`, success > 0.6 || success < 0.2 ? 11 : 21, 24),
   };
 };
 
@@ -122,54 +105,22 @@ const adapters = ['complete_all_requested_actions', 'refuse_forbidden_actions', 
 const failed = 'compute_required_values';
 
 const candidates = [
-  candidate(
-    adapters[0],
-    'Carries out every action that the user asked for. Does not stop after the first one.',
-    [0.41, 0.02, 0.72, 0.03],
-    10,
-  ),
-  candidate(
-    adapters[1],
-    'Refuses what the policy forbids, and says why. Carries out the permitted rest.',
-    [0.33, 0.03, 0.66, 0.04],
-    10,
-  ),
-  candidate(
-    adapters[2],
-    'Picks the record that fits all that the user said, among similar ones.',
-    [0.24, 0.02, 0.51, 0.05],
-    10,
-  ),
-  candidate(
-    failed,
-    'Computes a value that the policy prescribes. Does not copy a near one.',
-    [0.14, 0.03, 0.31, 0.06],
-    9,
-  ),
-  candidate('tell_requested_information', 'Tells the user every fact that was asked for.', [0.05, 0.01, 0.08, 0.05], 0),
-  candidate('ask_for_missing_identifiers', 'Asks for an identifier that was not given.', [0.02, 0.01, 0.11, 0.09], 1),
+  candidate(adapters[0], 'Carries out every action that the user asked for.', [0.41, 0.02, 0.72, 0.03], 10),
+  candidate(adapters[1], 'Refuses what the policy forbids, and says why.', [0.33, 0.03, 0.66, 0.04], 10),
+  candidate(adapters[2], 'Picks the record that fits all that the user said.', [0.24, 0.02, 0.51, 0.05], 10),
+  candidate(failed, 'Computes a value that the policy prescribes.', [0.14, 0.03, 0.31, 0.06], 9),
+  candidate('tell_requested_information', 'Tells every fact that was asked for.', [0.05, 0.01, 0.08, 0.05], 0),
+  candidate('ask_for_missing_identifiers', 'Asks for a missing identifier.', [0.02, 0.01, 0.11, 0.09], 1),
 ];
 
 const tasks = 200;
-/** Skills that each task needs, by a fixed rule; base has none of the planted ones. */
-const outcomes = Array.from({ length: tasks }, (_, task) => {
-  const needs = [task % 3 === 0, task % 4 === 1, task % 5 === 2].map(Boolean);
-  const chance = (salt: number): number => ((task * 2654435761 + salt * 40503) >>> 8) % 100;
-  const solves = (has: boolean[], salt: number): number =>
-    needs.every((need, i) => !need || has[i]) && chance(salt) < 92 ? 1 : 0;
-  const singles = [0, 1, 2].map((own) =>
-    solves(
-      [0, 1, 2].map((i) => i === own),
-      own,
-    ),
-  );
-  const base = solves([false, false, false], 7);
-  const trace = Math.max(base, ...singles) && chance(11) < 95 ? 1 : 0;
-  return [base, ...singles, task === 17 ? null : trace, chance(3) < 58 ? 1 : 0];
-});
+/** Solved by each option: base, the adapters, trace, which is not scored on one task, and grpo_target. */
+const SOLVED = [58, 84, 76, 70, 152, 116];
+const outcomes = Array.from({ length: tasks }, (_, task) =>
+  SOLVED.map((most, option) => (option === 4 && task === 17 ? null : Number(task < most))),
+);
 const options = ['base', ...adapters, 'trace', 'grpo_target'];
 const solved = (option: number): number => outcomes.reduce((sum, row) => sum + (row[option] ?? 0), 0);
-const union = outcomes.filter((row) => row.slice(0, 4).some((cell) => cell === 1)).length;
 
 const arm = (o: { name: string; role: Role; trained: number; all: number; solved: number; heldOut?: number }): Arm => ({
   name: o.name,
@@ -186,16 +137,9 @@ const arm = (o: { name: string; role: Role; trained: number; all: number; solved
     },
   }),
   ...(o.heldOut !== undefined && { heldOut: share(`arms.${o.name}.held_out`, o.heldOut, 60) }),
-  ...(o.role !== 'oracle' && {
-    stopReasons: [
-      { reason: 'user_stop', rollouts: figure(`arms.${o.name}.stop_reasons.user_stop`, 191, 200, { unit: 'count' }) },
-      { reason: 'max_steps', rollouts: figure(`arms.${o.name}.stop_reasons.max_steps`, 9, 200, { unit: 'count' }) },
-    ],
-  }),
   status: 'completed',
 });
 
-/** What it trained beyond the budget counts for nothing. */
 const baseline = (): Arm => {
   const name = 'grpo_target';
   const own = training(name, 0.25, 0.6, 72, 48);
@@ -203,8 +147,6 @@ const baseline = (): Arm => {
   return {
     ...arm({ name, role: 'baseline', trained: 48 * 64, all: 48 * 64 + 540, solved: solved(5) }),
     kind: 'grpo_target',
-    trainedTo: count(`arms.${name}.rollouts.trained_to`, 72 * 64),
-    step: 48,
     heldOut,
     training: own,
   };
@@ -236,19 +178,11 @@ export const reportFixture = (): ReportDraft =>
           rollouts: count('rollouts.broken.policy_server_unavailable', 12),
         },
       ],
-      byPurpose: [
-        ...(
-          [
-            ['base_rollouts', 340, 0],
-            ['training', 6144, 12],
-            ['test', 1200, 0],
-          ] as const
-        ).map(([purpose, scored, broken]) => ({
-          purpose,
-          scored: count(`rollouts.${purpose}.scored`, scored),
-          broken: count(`rollouts.${purpose}.broken`, broken),
-        })),
-      ],
+      byPurpose: (['base_rollouts', 'training', 'test'] as const).map((purpose) => ({
+        purpose,
+        scored: count(`rollouts.${purpose}.scored`, 3292),
+        broken: count(`rollouts.${purpose}.broken`, 4),
+      })),
     },
     selection: {
       rule: selectionRuleSchema.parse({}),
@@ -259,14 +193,12 @@ export const reportFixture = (): ReportDraft =>
       failedPasses: [],
       from: [ref('selection', 'application/json')],
     },
-    bands: calibrationBandsSchema.parse({ seeds: 24 }),
     capabilities: [
       ...adapters.map((name, i) => {
         const rounds =
           i === 0 ? [round(name, 1, 0.71, false), round(name, 2, 0.44, true)] : [round(name, 1, 0.3 + 0.1 * i, true)];
         return {
-          ...candidates[i]!,
-          calibration: rounds.at(-1)!.calibration!,
+          ...{ name, definition: candidates[i]!.definition },
           rounds,
           training: training(name, 0.4, 0.95 - 0.2 * i, 24),
           validation: {
@@ -280,27 +212,14 @@ export const reportFixture = (): ReportDraft =>
               difference: difference(`capabilities.${name}.target.difference`, (10 - 5 * i) / 60, 0.09, 60),
             },
           },
-          onTarget: {
-            batches: [
-              {
-                of: 'held_out' as const,
-                difference: difference(`capabilities.${name}.target.difference`, (10 - 5 * i) / 60, 0.09, 60),
-              },
-              {
-                of: 'test' as const,
-                difference: difference(`capabilities.${name}.on_target.test`, (9 - 5 * i) / 60, 0.09, 200),
-              },
-            ],
-            all: difference(`capabilities.${name}.on_target`, (10 - 5 * i) / 60, 0.09, 260),
-          },
+          onTarget: difference(`capabilities.${name}.on_target`, (10 - 5 * i) / 60, 0.09, 260),
           adapter: ref(`${name} adapter`, 'application/vnd.artifact-tree+json'),
           status: 'completed' as const,
           workflowId: `demo/capability/${name}`,
         };
       }),
       {
-        ...candidates[3]!,
-        calibration: calibrated(failed, 3, 0.12, false),
+        ...{ name: failed, definition: candidates[3]!.definition },
         rounds: [
           round(failed, 1, 0.04, false),
           {
@@ -327,11 +246,8 @@ export const reportFixture = (): ReportDraft =>
       choices: options.slice(0, 4).map((option, i) => ({
         option,
         share: share(`router.choices.${option}`, [74, 61, 43, 22][i]!, 200),
-        probability: figure(`router.choices.${option}.probability`, [0.5, 0.4, 0.3, 0.2][i]!, 200, {
-          unit: 'fraction',
-        }),
+        successRate: share(`router.choices.${option}.success_rate`, [60, 40, 30, 9][i]!, [74, 61, 43, 22][i]!),
       })),
-      errors: figure('router.errors', 0, 200, { unit: 'count' }),
     },
     arms: [
       arm({ name: 'base', role: 'base', trained: 0, all: 0, solved: solved(0), heldOut: 21 }),
@@ -340,9 +256,8 @@ export const reportFixture = (): ReportDraft =>
       ),
       arm({ name: 'trace', role: 'routed', trained: 4608, all: 8516, solved: solved(4) }),
       baseline(),
-      arm({ name: 'oracle', role: 'oracle', trained: 4608, all: 7716, solved: union }),
+      arm({ name: 'oracle', role: 'oracle', trained: 4608, all: 7716, solved: 156 }),
     ],
-    budget: count('budget.training_rollouts', 4608),
     comparisons: [
       {
         arm: 'trace',
@@ -350,28 +265,10 @@ export const reportFixture = (): ReportDraft =>
         difference: difference('comparisons.trace.grpo_target', (solved(4) - solved(5)) / tasks, 0.08),
       },
     ],
-    solverMatrix: {
-      from: ref('solver matrix', 'application/json'),
-      tasks,
-      inline: { tasks: outcomes.map((_, i) => `test-${i}`), options, outcomes },
-    },
-    leakage: {
-      passed: true,
-      textsChecked: 431,
-      testTasks: 200,
-      seedsLeftOut: 0,
-      hits: [],
-      from: [ref('leakage', 'application/json')],
-    },
+    solverMatrix: { tasks: outcomes.map((_, i) => `test-${i}`), options, outcomes },
+    leakage: { passed: true, textsChecked: 431, testTasks: 200, hits: [], from: [ref('leakage', 'application/json')] },
     cost: {
-      wallSeconds: [
-        { stage: 'rollouts' as const, seconds: 31 },
-        { stage: 'selection' as const, seconds: 4 },
-        { stage: 'capabilities' as const, seconds: 402 },
-        { stage: 'router' as const, seconds: 38 },
-        { stage: 'evaluation' as const, seconds: 77 },
-      ],
-      rollouts: count('cost.rollouts', 9876),
+      wallSeconds: (['rollouts', 'selection', 'capabilities'] as const).map((stage) => ({ stage, seconds: 131 })),
       promptTokens: figure('cost.prompt_tokens', 2_345_678, 9876, { unit: 'tokens' }),
       completionTokens: figure('cost.completion_tokens', 312_456, 9876, { unit: 'tokens' }),
     },
@@ -390,23 +287,29 @@ export const gamedFixture = (): ReportDraft => {
   });
   const branches = [of('special', 34, 0, 34), of('twin', 14, 14, 1)];
   Object.assign(capability.validation!, { branches });
-  const { rewardCurve, iterations } = capability.training!;
-  rewardCurve!.branches = branches.map(({ branch }, i) => ({
-    branch,
-    points: rewardCurve!.points.map(({ step, reward }) => ({ step, reward: i === 0 ? reward : 1 - reward })),
-  }));
-  for (const iteration of iterations)
-    iteration.branches = branches.map(({ branch }) => ({
-      branch,
-      successRate: share(`${id}.step-${iteration.step}.branch.${branch}.success_rate`, 7, 14),
-      meanReward: figure(`${id}.step-${iteration.step}.branch.${branch}.mean_reward`, 0.5, 14, { unit: 'reward' }),
-    }));
-  const calibration = capability.calibration!;
-  const { meanReward, successRate, allSuccess, allZero, constant, informative, rewardStd } = calibration;
-  const measured = { meanReward, successRate, allSuccess, allZero, constant, informative, rewardStd };
-  const judged = { text: 'over the instances of `special`; `twin` is mastered: 0.89', ...measured };
-  Object.assign(calibration, { branches: [{ branch: 'special', ...measured }], judged });
-  // The kept calibration is that of the last round.
-  capability.rounds!.at(-1)!.calibration = structuredClone(calibration);
+  const calibration = capability.rounds!.at(-1)!.calibration!;
+  calibration.judged = 'over the instances of `special`; `twin` is mastered: 0.89';
   return draft;
 };
+
+/** With many sums of adapters, and all that a learned router says of itself. */
+export function learnedFixture(draft = reportFixture()): ReportDraft {
+  const { router, arms } = draft;
+  const like = arms!.find(({ role }) => role === 'adapter')!;
+  const sums = [0.7, 0.5, 0.9, 0.6, 0.8].map((value, n): Arm => ({
+    ...like,
+    name: `complete_all_requested_actions+sum_number_${n}`,
+    role: 'merged',
+    successRate: { ...like.successRate!, id: `arms.sum${n}.success_rate`, value },
+  }));
+  arms!.splice(4, 0, ...sums);
+  const failed = { successRate: undefined, differenceToBase: undefined, status: 'failed' as const };
+  arms!.push({ ...arms!.at(-2)!, ...failed, name: 'grpo_on_all_environments', reason: 'TrainerDied: '.repeat(30) });
+  const measured = router!.crossValidation.routed;
+  router!.crossValidation.forms = ['constant', 'ridge'].map((form) => ({
+    form,
+    kept: form === 'ridge',
+    successRate: { ...measured, id: `router.cross_validation.forms.${form}` },
+  }));
+  return draft;
+}

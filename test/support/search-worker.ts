@@ -61,8 +61,8 @@ async function attempt(home: string, url: string, killAt: number, budget: Budget
     environment: { kind: 'shop' },
     tasks: { kind: 'plan', plan, part: 'train' },
     search: {
-      ...{ prompt: '', place: 'before', validationTasks: 3, minibatchSize: 2, merges: 0 },
-      ...{ candidateSelection: 'pareto', acceptance: 'strict_improvement' },
+      ...{ prompt: '', place: 'before', validationTasks: 3, minibatchSize: 2 },
+      ...{ acceptance: 'strict_improvement' },
     },
     reflection: { field: 'arms.gepa.reflection', model: languageModelSchema.parse({ url, model: 'm' }) },
     sampling: { temperature: 1, topP: 1, maxTokens: 16 },

@@ -1,5 +1,5 @@
 /** The shop's reference agent as a scripted policy; the seed of the first turn decides which mistakes it makes. */
-import { random } from '../../examples/shop/target/in-process';
+import { random } from '../../examples/shop/target/random';
 import { agentMessages } from '../../examples/shop/target/reference-agent';
 import { shopTasks } from '../../examples/shop/target/shop';
 import { type ShopTask, SKILLS } from '../../examples/shop/target/tasks';

@@ -22,7 +22,7 @@ export function eachTemporaryFolder(use: (folder: string) => void): void {
 }
 
 const others: string[] = [];
-// The script of pictures runs outside Jest.
+// Scripts run outside Jest.
 globalThis.afterAll?.(() => others.splice(0).forEach(remove));
 
 /** A new one at each call, gone when the file ends. */

@@ -9,7 +9,7 @@ import { openFolderStore } from '../../src/store/open-store';
 import type { AssistantMessage } from '../../src/domain/messages';
 import { verifiers } from '../../src/environments/agent/verifiers';
 import { environments } from '../../src/environments';
-import { openEnvironment } from '../../src/environments/open';
+import { openEnvironment } from '../../src/environments/kinds';
 import { putPackage } from '../../src/gateway/export';
 import type { PolicyClient } from '../../src/policy/client';
 import { openModule, sandboxEnvironment } from '../../src/sandbox/module';

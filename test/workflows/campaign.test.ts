@@ -12,7 +12,6 @@ import {
   type ActivityName,
   artifact,
   failure,
-  fakeActivities,
   REFUSE,
   selecting,
   summary,
@@ -23,7 +22,6 @@ jest.setTimeout(120_000);
 const { env, begin, play, fail } = campaignsOn(timeSkipping);
 const SUM = `${REFUSE}+${TELL}`;
 const onTarget = { arms: [{ kind: 'grpo_target' }] };
-/** As the reader of campaign files says it of a router that wants one. */
 const namesOf = (all: readonly { name: string }[] | undefined) => all?.map(({ name }) => name);
 
 /** Batches with this title fail for good. */
@@ -41,9 +39,9 @@ describe('a vLLM server is tried with adapters', () => {
   const reason = 'LoRA rank 16 is greater than max_lora_rank 8; start vLLM with --max-lora-rank 16';
   const refusing = { checkAdapters: () => Promise.reject(failure('AdapterRefused', reason)) };
 
-  test('with their sum, once it is known how many there are', async () => {
+  test('with all merged, once it is known how many there are', async () => {
     const { asked } = await play(vllm);
-    expect(asked('checkAdapters').map(({ lora, summed }) => [lora.r, summed])).toEqual([
+    expect(asked('checkAdapters').map(({ lora, merged }) => [lora.r, merged])).toEqual([
       [16, 1],
       [16, 2],
     ]);
@@ -68,11 +66,11 @@ test('goes through every stage and reports it; every step has a limit on its sil
   expect(record.capabilities?.map((c) => c.status)).toEqual(['completed', 'completed']);
   expect(namesOf(record.evaluation?.policies)).toEqual(['base', REFUSE, TELL, SUM, 'grpo_target', 'trace']);
   expect(seen.rollOuts.find(({ title }) => title === 'test: trace')?.policy).toEqual({ router: artifact('router') });
-  expect(record.router).toMatchObject({ options: ['base', REFUSE, TELL, SUM], sums: [[REFUSE, TELL]] });
+  expect(record.router).toMatchObject({ options: ['base', REFUSE, TELL, SUM], merged: [[REFUSE, TELL]] });
   // Both adapters as they are, with weight 1: the router's own tasks, and all test tasks.
-  const summed = seen.rollOuts.filter(({ title }) => title.endsWith(SUM));
+  const merged = seen.rollOuts.filter(({ title }) => title.endsWith(SUM));
   const parts = record.capabilities?.flatMap(({ best }) => best!.policy.adapters);
-  expect(summed.map(({ title, policy }) => [title, policy])).toEqual(
+  expect(merged.map(({ title, policy }) => [title, policy])).toEqual(
     ['outcome matrix', 'test'].map((what) => [`${what}: ${SUM}`, { base: 'base@1', adapters: parts }]),
   );
   const { events } = await handle.fetchHistory();
@@ -118,30 +116,12 @@ test('`campaign check` counts the rollouts that the workflows ask for, of every 
   expect(made).toEqual(Object.fromEntries(planned.map(({ purpose, rollouts }) => [purpose, rollouts.low])));
 });
 
-test('a training seed reaches trainings alone', async () => {
-  // The record holds the campaign as it is and when it was.
-  const apart = ['prepare', 'writeReport'];
-  const names = (Object.keys(fakeActivities().activities) as ActivityName[]).filter((name) => !apart.includes(name));
-  const askedWith = async (fields: object) => {
-    const { asked } = await play({ name: 'seeded', ...onTarget, ...fields });
-    const inputs = (name: ActivityName) =>
-      asked(name).map((input) => JSON.stringify(name === 'train' ? { ...input, seed: 0 } : input));
-    return {
-      seeds: asked('train').map(({ seed }) => seed),
-      rest: names.map((name) => [name, inputs(name).sort()]),
-    };
-  };
-  const [plain, other] = [await askedWith({}), await askedWith({ trainingSeed: 2 })];
-  expect([plain.seeds, other.seeds]).toEqual([Array(3).fill(1), Array(3).fill(2)]);
-  expect(other.rest).toEqual(plain.rest);
-});
-
 test('where no adapter gains anything none are added up, and it is said why', async () => {
   const { record, asked } = await play({}, { findGains: async () => ({ gaining: [] }) });
   const singles = ['base', REFUSE, TELL];
   const { router, evaluation } = record;
-  expect(router).toMatchObject({ options: singles, sums: [] });
-  expect(router!.noSums).toMatch(
+  expect(router).toMatchObject({ options: singles, merged: [] });
+  expect(router!.notMerged).toMatch(
     /^when the router was fitted, none of the 2 adapters had gained beyond chance, .* raise validation.seeds$/,
   );
   expect(router!.policies.map(({ name }) => name)).toEqual(singles);
@@ -155,25 +135,6 @@ test('where no adapter gains anything none are added up, and it is said why', as
       adapters: [{ name: REFUSE, own: refs(synthesized), target: [refs(target), onRouter] }, { name: TELL }],
     },
   ]);
-});
-
-test('pairs of adapters and the sum of all are tried, and the router is given the pairs that gain and the sum of all', async () => {
-  const names = ['a', 'b', 'c', 'd', 'e'];
-  const rates: Record<string, number> = { a: 0.4, b: 0.5, 'b+d': 0.6, 'a+c': 0.4 };
-  const { record, asked } = await play(
-    {},
-    {
-      ...selecting(...names),
-      rollOut: async (input) => summary(input, rates[input.title.replace('outcome matrix: ', '')] ?? 0.3),
-    },
-  );
-  const options = ['base', ...names, 'b+d', 'a+b+c+d+e'];
-  expect(record.router).toMatchObject({ options, sums: [['b', 'd'], names] });
-  expect(asked('fitRouter')[0]?.outcomes.map(({ option }) => option)).toEqual(options);
-  // Those that were tried and are no options have cost their rollouts, too.
-  const tried = ['a+b', 'a+c', 'a+d', 'a+e', 'b+c', 'b+d', 'b+e', 'c+d', 'c+e', 'd+e', 'a+b+c+d+e'];
-  expect(record.router?.policies.map(({ name }) => name)).toEqual(['base', ...names, ...tried]);
-  expect(namesOf(record.evaluation?.policies)).toEqual([...options, 'trace']);
 });
 
 describe('what fails for good is left out with its reason, and the rest is done', () => {
@@ -331,12 +292,9 @@ describe('what is about the campaign as a whole is nobody’s result: it fails t
     ['prepare', 'BadInput', all],
     ['discover', 'BudgetSpent', all],
     ['label', 'ArtifactDamaged', second],
-    // As they would be of the other pass.
-    ['label', 'LanguageModelRejected', second],
     ['label', 'BadInput', second],
     ['rollOut', 'BudgetSpent', titled('base rollouts')],
     ['rollOut', 'ArtifactDamaged', titled(`outcome matrix: ${TELL}`)],
-    ['rollOut', 'AdapterRefused', titled(`outcome matrix: ${SUM}`)],
     ['rollOut', 'BudgetSpent', titled('outcome matrix: base')],
     ['rollOut', 'PolicyServerWrong', titled(`test: ${TELL}`)],
   ])('%s: %s', async (step, type, when) => {
@@ -357,24 +315,6 @@ describe('what is about the campaign as a whole is nobody’s result: it fails t
     const isTested = asked('rollOut').some(({ purpose }) => purpose === 'test');
     expect(isTested).toBe(type === 'PolicyServerWrong');
   });
-
-  test.each<FailureType>(['LanguageModelRejected', 'LanguageModelFailed'])(
-    '%s in a synthesis, and the same campaign started again ends',
-    async (type) => {
-      let away = true;
-      const { reason, seen, again } = await fail({}, ({ synthesize }) => ({
-        synthesize: async (input) => {
-          if (away && input.candidate.name === TELL) throw failure(type, 'synthesizer: no credit');
-          return synthesize(input);
-        },
-      }));
-      expect(reason).toMatchObject({ type, message: 'synthesizer: no credit' });
-      expect(seen.record).toBeUndefined();
-      away = false;
-      await again();
-      expect(seen.record?.capabilities?.map(({ status }) => status)).toEqual(['completed', 'completed']);
-    },
-  );
 
   test('in a child, when the others have ended', async () => {
     let others = 0;

@@ -2,7 +2,7 @@
 import { Context } from '@temporalio/activity';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import type { Campaign, PartFacts } from '../../src/domain/campaign';
+import type { Campaign } from '../../src/domain/campaign';
 import type { CampaignRecord } from '../../src/domain/results';
 import type { campaignRun } from '../../src/workflows';
 import type { CampaignInput, CampaignProgress, CampaignResult } from '../../src/workflows/messages';
@@ -31,9 +31,9 @@ export interface Played extends Begun {
   record: CampaignRecord;
 }
 
-/** `parts`: as the reader of campaign files says it of their kinds. `heartbeatSeconds` may be less than a file may say. */
+/** `heartbeatSeconds` may be less than a file may say. */
 type Begin<Result> = (
-  fields?: { parts?: PartFacts; heartbeatSeconds?: number; [field: string]: unknown },
+  fields?: { heartbeatSeconds?: number; [field: string]: unknown },
   replaced?: Replaced,
   input?: Omit<CampaignInput, 'campaign'>,
 ) => Promise<Result>;
@@ -78,11 +78,11 @@ export function campaignsOn(server: () => Promise<TestWorkflowEnvironment>, pref
     await env?.teardown();
   });
 
-  const begin: Campaigns['begin'] = async ({ parts, heartbeatSeconds, ...fields } = {}, replaced = {}, input = {}) => {
+  const begin: Campaigns['begin'] = async ({ heartbeatSeconds, ...fields } = {}, replaced = {}, input = {}) => {
     const { activities, seen } = fakeActivities();
     Object.assign(activities, typeof replaced === 'function' ? replaced({ ...activities }) : replaced);
     const defaults = { name: `${prefix}-${count++}`, arms: [], selection: { passes: 2, votes: 2 } };
-    const campaign = { ...config({ ...defaults, ...fields }), ...(parts && { parts }) };
+    const campaign = config({ ...defaults, ...fields });
     if (heartbeatSeconds !== undefined) campaign.workers = { ...campaign.workers, heartbeatSeconds };
     const calls = new Map<string, unknown[]>();
     all.set(campaign.name, { activities, calls });

@@ -7,7 +7,6 @@ import {
   DefaultLogger,
   Runtime,
   Worker,
-  type WorkflowBundleOption,
   type WorkflowBundleWithSourceMap,
 } from '@temporalio/worker';
 import { createHash } from 'node:crypto';
@@ -158,13 +157,12 @@ export async function withWorkers<T>(
   env: TestWorkflowEnvironment,
   activities: Activities,
   body: () => Promise<T>,
-  bundle: Promise<WorkflowBundleOption> = workflowBundle(),
 ): Promise<T> {
   const options = { ...connectionTo(env), dataConverter };
   const control = await Worker.create({
     ...options,
     taskQueue: queues.control,
-    workflowBundle: await bundle,
+    workflowBundle: await workflowBundle(),
     activities,
   });
   const others = await Promise.all(

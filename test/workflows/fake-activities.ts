@@ -46,7 +46,6 @@ export const summary = (input: Pick<RollOutInput, 'purpose' | 'title'>, successR
   completionTokens: 1,
   seconds: 1,
   errors: {},
-  stopReasons: { user_stop: 10 },
 });
 
 export const calibration = (accepted: boolean): CalibrationReport =>
@@ -147,7 +146,7 @@ export function fakeActivities(replaced: Partial<Activities> = {}): {
     keepDecision: async () => undefined,
     writeReport: async ({ record }) => {
       seen.record = record;
-      return { report: artifact('report'), html: artifact('html'), verdict: 'Ship trace.', file: '/home/report.html' };
+      return { report: artifact('report'), verdict: 'Ship trace.', file: '/home/report.html' };
     },
     ...replaced,
   };

@@ -62,23 +62,6 @@ test.each([
   expect(seen.record).toBeUndefined();
 });
 
-test('a step that waits to be tried again ends with the campaign that is cancelled', async () => {
-  let calls = 0;
-  const { activities, seen, begin } = held(() => ({
-    synthesize: () => {
-      calls++;
-      throw ApplicationFailure.create({ type: 'Unexpected', message: 'odd' });
-    },
-  }));
-  await withWorkers(env, activities, async () => {
-    const running = await begin();
-    await until(async () => calls >= 3);
-    await running.cancel();
-    await expect(running.result()).rejects.toMatchObject({ cause: expect.any(Cancelled) as Cancelled });
-  });
-  expect(seen.record).toBeUndefined();
-});
-
 test('a worker that ends while a campaign waits for approval is nothing to the wait; another one goes on', async () => {
   const { activities, statuses, begin } = held(() => ({}), { approval: { capabilities: true } });
   const asked = (handle: WorkflowHandle) =>

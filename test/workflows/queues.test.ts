@@ -8,7 +8,6 @@ import { join } from 'node:path';
 import { mapped } from '../../src/activities/errors';
 import { openFolderStore } from '../../src/store/open-store';
 import { campaignState, startCampaign } from '../../src/cli/control';
-import { hasWorkers } from '../../src/cli/temporal';
 import { takeSnapshot, type Snapshot } from '../../src/cli/watch/snapshot';
 import { longQueue, taskQueues } from '../../src/domain/work';
 import { temporaryFolder } from '../support/temporary-folder';
@@ -86,10 +85,9 @@ test('a step that comes to a worker with another store is not begun there, and t
 
 test('campaigns of two homes never meet: neither their workflows nor, without a pool in common, their steps', async () => {
   const [one, two] = [await homeOf('one'), await homeOf('two')];
-  const digests = { configDigests: {}, terms: 'terms' };
+  const digests = { configDigest: 'digest', terms: 'terms' };
   const started = async ({ store }: typeof one, name: string) =>
     startCampaign(temporal(), { ...digests, campaign: config({ name }), store: await store.id() });
-  expect(await hasWorkers(temporal(), one.control)).toBe(false);
   await started(one, 'same-name');
   await expect(started(two, 'same-name')).rejects.toThrow(
     /^campaign same-name is running on this Temporal server from another home \(task queue campaign-control-[0-9a-f]{12}\); give this one its own name/,
@@ -99,7 +97,6 @@ test('campaigns of two homes never meet: neither their workflows nor, without a 
     const { activities } = await seen('same-name', (snapshot) =>
       snapshot.activities.some(({ type }) => type !== 'prepare'),
     );
-    expect(await hasWorkers(temporal(), one.control)).toBe(true);
     return activities;
   };
   expect(await (await one.controlWorker()).runUntil(waits)).toMatchObject([
@@ -160,32 +157,4 @@ test('while long steps of one campaign hold every slot for them, short ones of a
     await env.client.workflow.getHandle('slow').terminate();
   };
   await withOneSlot({ activities, latches: [rollouts, discovery], body });
-});
-
-test('of many steps of one campaign and one of another that wait, the other is next', async () => {
-  const first = latch();
-  const order: string[] = [];
-  const { activities } = fakeActivities({
-    label: async ({ campaign, pass }) => {
-      order.push(campaign);
-      if (order.length === 1) await first.opened;
-      return artifact(`labels-${pass}`);
-    },
-    discover: async ({ campaign }) => {
-      if (campaign === 'another') order.push(campaign);
-      return { ref: artifact('candidates'), selects: 'by labels' };
-    },
-  });
-  const body = async () => {
-    await start(env, { campaign: config({ name: 'many' }), until: 'selection' });
-    await seen('many', ({ activities: waiting }) => waiting.length === 10);
-    const another = await start(env, { campaign: config({ name: 'another' }), until: 'selection' });
-    await seen('another', ({ activities: [step] }) => step?.type === 'discover');
-    first.open();
-    await another.result();
-  };
-  await withOneSlot({ activities, latches: [first], body });
-  expect(order.indexOf('another')).toBeLessThanOrEqual(2);
-  // From then on they take turns.
-  expect(order.slice(0, 16).filter((name) => name === 'another').length).toBeGreaterThanOrEqual(6);
 });

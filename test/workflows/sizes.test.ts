@@ -74,7 +74,6 @@ const summary = ({ purpose, title }: Pick<RollOutInput, 'purpose' | 'title'>): R
     ),
     ...{ promptTokens: 1_234_567, completionTokens: 123_456, seconds: 1234.567890123 },
     errors: { PolicyServerUnavailable: 1, EnvironmentDied: 1 },
-    stopReasons: { user_stop: 150, max_steps: 40, context: 8 },
   };
 };
 

@@ -1,12 +1,10 @@
 /** Snapshots of campaigns whose workers are there, busy or away, and commands on campaigns that have ended, on a dev server. */
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
-import { hostname } from 'node:os';
 import { resolve } from 'node:path';
-import { follow, listCampaigns } from '../../src/cli/campaign-status';
+import { follow, campaignsOf } from '../../src/cli/campaign-status';
 import { UserError } from '../../src/cli/errors';
 import type { Temporal } from '../../src/cli/temporal';
-import type { ProgressOutput } from '../../src/cli/watch/output';
 import { takeSnapshot, type Snapshot, writeStatus } from '../../src/cli/watch/snapshot';
 import { type AnnouncedServer, announcedServer } from '../support/announced-server';
 import { campaignCommand } from '../support/campaign-command';
@@ -19,12 +17,13 @@ jest.setTimeout(60_000);
 quiet();
 let env: TestWorkflowEnvironment;
 let temporal: Temporal;
+const ofServer = () => campaignsOf(temporal, { home: '/none', temporalAddress: env.address });
 beforeAll(async () => {
   env = await devServer();
   temporal = { client: env.client, close: async () => undefined };
 });
 afterEach(async () => {
-  for (const { name, status } of await listCampaigns(temporal))
+  for (const { name, status } of await ofServer())
     // It may have ended since.
     if (status === 'running')
       await env.client.workflow
@@ -62,7 +61,7 @@ const seen = (name: string, holds: (snapshot: Snapshot) => boolean): Promise<Sna
     const snapshot = await takeSnapshot(temporal, name);
     return holds(snapshot) && snapshot;
   });
-const listed = async (name: string) => (await listCampaigns(temporal)).find((one) => one.name === name);
+const listed = async (name: string) => (await ofServer()).find((one) => one.name === name);
 test('a campaign that no worker answers for is shown by what the server knows', async () => {
   await start(env, { campaign: config({ name: 'alone' }) });
   const snapshot = await takeSnapshot(temporal, 'alone');
@@ -75,38 +74,18 @@ test('what waits for a worker is told from what one has', async () => {
   const held = latch();
   const rollOut = () => held.opened.then(() => Promise.reject(new Error('released')));
   await beside(['control'], {}, async () => {
-    const before = Date.now();
     await start(env, { campaign: config({ name: 'waits' }) });
     const waits = await seen('waits', ({ activities }) => activities.length > 0);
     const queue = 'campaign-rollouts-pool';
-    expect(waits.activities).toEqual([
-      { id: expect.any(String), workflowId: 'waits', type: 'checkBase', queue, state: 'scheduled', attempt: 1 },
-    ]);
+    expect(waits.activities).toEqual([{ type: 'checkBase', queue, state: 'scheduled', attempt: 1 }]);
     await beside(['rollouts'], { rollOut }, async () => {
       const rollsOut = ({ activities: [one] }: Snapshot) => one?.type === 'rollOut' && one.state === 'started';
       const runs = await seen('waits', rollsOut);
-      expect(runs.activities).toMatchObject([{ worker: `${process.pid}@${hostname()}`, attempt: 1 }]);
-      expect(runs.activities[0]?.startedAt).toBeGreaterThanOrEqual(before);
-      expect(runs.activities[0]?.startedAt).toBeLessThanOrEqual(Date.now());
+      expect(runs.activities).toMatchObject([{ attempt: 1 }]);
       await env.client.workflow.getHandle('waits').terminate();
       held.open();
     });
   });
-});
-
-test('stage, children and their activities are known without a worker', async () => {
-  await start(env, { campaign: config({ name: 'deep', arms: [] }) });
-  const trains = ({ children }: Snapshot) =>
-    children.length === 2 && children.every(({ activities }) => activities[0]?.type === 'train');
-  const answered = await beside(['control', 'rollouts'], {}, () => seen('deep', trains));
-  expect(answered.children[0]?.progress).toMatchObject({ phase: 'train' });
-  const snapshot = await takeSnapshot(temporal, 'deep');
-  expect(snapshot.progress).toBeUndefined();
-  expect(snapshot).toMatchObject({ stage: 'capabilities', runId: answered.runId });
-  expect(snapshot.children.map(({ kind, name }) => `${kind} ${name}`).sort()).toEqual([
-    'capability refuse_what_is_forbidden',
-    'capability tell_what_is_asked',
-  ]);
 });
 
 test('a campaign or a child that waits for approval is told by the server alone', async () => {
@@ -136,39 +115,9 @@ test('code that fails is told from a worker that is away, and ends a run', async
       workflowTaskTimeout: '1s',
     });
     const signal = new AbortController().signal;
-    const following = { temporal, name: workflowId, output, signal, pollMs: 200, workerMs: 0, maxFailures: 4 };
+    const following = { temporal, name: workflowId, output, signal, pollMs: 200, workerMs: 0, failingMs: 1000 };
     await expect(follow(following)).rejects.toThrow(workflowId);
     expect(await takeSnapshot(temporal, workflowId)).toMatchObject({ failing: [{ workflowId }] });
-  });
-});
-
-describe('following', () => {
-  const notes: string[] = [];
-  beforeEach(() => notes.splice(0));
-  const output = { show: () => undefined, note: (_stage: string, text: string) => notes.push(text) };
-  const following = (name: string, over: Partial<Parameters<typeof follow>[0]> = {}) =>
-    follow({
-      temporal,
-      name,
-      output: output as unknown as ProgressOutput,
-      signal: new AbortController().signal,
-      pollMs: 50,
-      ...over,
-    });
-
-  test('goes on without a worker, says so once, and waits for whoever is told of a snapshot', async () => {
-    const handle = await start(env, { campaign: config({ name: 'followed' }) });
-    let told = 0;
-    let busy = 0;
-    const onSnapshot = async () => {
-      expect(busy++).toBe(0);
-      await new Promise((resolve) => setTimeout(resolve, 120));
-      busy--;
-      if (++told === 2) await handle.terminate();
-    };
-    expect(await following('followed', { onSnapshot, workerMs: 0 })).toMatchObject({ status: 'TERMINATED' });
-    expect(told).toBe(3);
-    expect(notes).toHaveLength(1);
   });
 });
 

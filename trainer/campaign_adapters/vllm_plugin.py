@@ -2,7 +2,6 @@
 of its processes."""
 
 import asyncio
-import json
 
 from vllm.lora.request import LoRARequest
 from vllm.lora.resolver import LoRAResolver, LoRAResolverRegistry
@@ -21,14 +20,7 @@ class CampaignResolver(LoRAResolver):
         folder = await asyncio.to_thread(self._cache.find, lora_name)
         if folder is None:
             return None
-        config = json.loads((folder / "adapter_config.json").read_bytes())
-        return LoRARequest(
-            lora_name=lora_name,
-            lora_int_id=1 + int(lora_name[2:9], 16),
-            lora_path=str(folder),
-            # vLLM does not look into an adapter to see that its experts are in one tensor; older ones can't be told.
-            **({"is_3d_lora_weight": True} if config.get("target_parameters") else {}),
-        )
+        return LoRARequest(lora_name=lora_name, lora_int_id=1 + int(lora_name[2:9], 16), lora_path=str(folder))
 
 
 def register() -> None:

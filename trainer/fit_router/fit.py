@@ -13,7 +13,7 @@ from scipy.stats import permutation_test
 from trainer.command import BadInput, tell_progress
 
 from .labels import Labels
-from .outcomes import Matrix, Outcomes, matrix_of
+from .outcomes import Outcomes
 from .ridge import TIE, RidgeModel, choices, folds_of
 
 LEVEL = 0.05
@@ -30,32 +30,31 @@ class Question(Outcomes):
 def fit_router(given: Question) -> dict[str, Any]:
     """The router as plain JSON: the form that was kept, its parameters, the cross-validation of both forms, and
     `constant` where routing does not help. Tells progress in folds. Raises BadInput."""
-    matrix = matrix_of(given)
     try:
-        return _fit(matrix, given.folds, given.seed)
+        return _fit(given)
     except ValueError as error:
         if "empty vocabulary" in str(error):
             raise BadInput("tasks: too few texts hold a word; give the first user messages") from error
         raise
 
 
-def _fit(matrix: Matrix, folds: int, seed: int) -> dict[str, Any]:
-    texts, rates = matrix.texts, matrix.rates
-    labels = None if matrix.labels is None else Labels(matrix)
+def _fit(given: Question) -> dict[str, Any]:
+    texts, rates, seed = given.texts, given.rates, given.seed
+    labels = None if given.labels is None else Labels(given)
 
     def fitted(tasks: np.ndarray | range) -> Any:
-        given = [texts[i] for i in tasks], rates[list(tasks)]
-        return labels.fit(*given) if labels else RidgeModel.fit(*given, seed=seed)
+        of_tasks = [texts[i] for i in tasks], rates[list(tasks)]
+        return labels.fit(*of_tasks) if labels else RidgeModel.fit(*of_tasks, seed=seed)
 
-    splits = folds_of(texts, folds, seed)
+    splits = folds_of(texts, given.folds, seed)
     constant, routed = np.empty(len(rates)), np.empty(len(rates))
     for number, (train, test) in enumerate(splits, start=1):
         constant[test] = rates[test, _best(rates[train])]
         routed[test] = rates[test, fitted(train).chosen([texts[i] for i in test])]
         tell_progress(number, len(splits) + 1)
-    helps, best = _is_better(routed, constant, seed), matrix.options[_best(rates)]
+    helps, best = _is_better(routed, constant, seed), given.options[_best(rates)]
     form = "labels" if labels else "ridge"
-    parameters = fitted(range(len(texts))).to_json(matrix.options) if helps else {"form": "constant"}
+    parameters = fitted(range(len(texts))).to_json(given.options) if helps else {"form": "constant"}
     tell_progress(len(splits) + 1, len(splits) + 1)
     return {
         **({} if helps else {"constant": best}),

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from .outcomes import BASE, Matrix
+from .outcomes import BASE, Outcomes
 from .ridge import TIE
 
 NUCLEI = (0.99, 0.95, 0.9, 0.8, 0.65, 0.5, 0.3)
@@ -24,7 +24,7 @@ PENALTY = 0.01
 class Labels:
     """The base model's answers by text, and the options that labels add up to."""
 
-    def __init__(self, outcomes: Matrix) -> None:
+    def __init__(self, outcomes: Outcomes) -> None:
         assert outcomes.labels is not None
         self.names, self.neighbours = outcomes.labels.names, outcomes.labels.neighbours
         self._logprobs = dict(zip(outcomes.texts, outcomes.labels.logprobs, strict=True))

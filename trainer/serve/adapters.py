@@ -17,7 +17,6 @@ import torch.nn.functional as F
 
 from trainer.command import BadInput
 from trainer.peft_folder import Factors, read_peft_folder, side_by_side
-from trainer.products import Product, product
 from trainer.serve.messages import BASE, BadRequest, NotFound
 
 # An adapter keeps W + B A next to its factors if it changes at most this many parameters: it then costs nothing in the
@@ -32,8 +31,8 @@ class Adapter:
     name: str
     folder: Path
     factors: Factors
-    merged: Mapping[str, Product] | None
-    """The products with W + B A, where the model is small enough to keep a copy for each adapter."""
+    merged: Mapping[str, torch.Tensor] | None
+    """W + B A, where the model is small enough to keep a copy for each adapter."""
 
 
 def read_adapter(name: str, folder: Path, linears: Mapping[str, torch.nn.Linear]) -> Adapter:
@@ -51,28 +50,20 @@ def _factors(folder: Path, linears: Mapping[str, torch.nn.Linear]) -> Factors:
     factors = {}
     for module, (a, b) in adapter.factors.items():
         linear = linears.get(module)
-        if a.ndim == 3:
-            raise BadInput(f"{folder}: {module} is of experts, which this server runs without adapters; take vLLM")
         found, wanted = [b.shape[0], a.shape[1]], None if linear is None else list(linear.weight.shape)
         if found != wanted:
             problem = f"no linear module {module}" if linear is None else f"{module} of {wanted}, the adapter {found}"
             raise BadInput(f"{folder}: the base model has {problem}; was it trained on another base?")
-        weight, scale = linear.weight, adapter.config.scale(module)
-        factors[module] = a.to(weight.device, weight.dtype), (b.float() * scale).to(weight.device, weight.dtype)
+        factors[module] = a.float(), b.float() * adapter.config.scale
     return factors
 
 
-def merge(factors: Factors, linears: Mapping[str, torch.nn.Linear]) -> Mapping[str, Product] | None:
-    """Returns the products with W + B A; None where these have more than MERGE_LIMIT parameters, or are in half
-    precision: the sum would round the adapter away, and the policy would no longer be the trainer's."""
-    weights = [linears[module].weight for module in factors]
-    if any(w.dtype != torch.float32 for w in weights) or sum(w.numel() for w in weights) > MERGE_LIMIT:
+def merge(factors: Factors, linears: Mapping[str, torch.nn.Linear]) -> Mapping[str, torch.Tensor] | None:
+    """Returns W + B A of each module; None where these have more than MERGE_LIMIT parameters."""
+    if sum(linears[module].weight.numel() for module in factors) > MERGE_LIMIT:
         return None
     with torch.no_grad():
-        return {
-            module: product(torch.addmm(linears[module].weight, b, a), linears[module].bias)
-            for module, (a, b) in factors.items()
-        }
+        return {module: torch.addmm(linears[module].weight, b, a) for module, (a, b) in factors.items()}
 
 
 class AdapterRegistry:
@@ -90,8 +81,8 @@ class AdapterRegistry:
         """The adapter of that name, or None for the base model. Raises NotFound."""
         if name == BASE:
             return None
-        if adapter := self._loaded.get(name):
-            return adapter
+        if name in self._loaded:
+            return self._loaded[name]
         known = ", ".join([BASE, *self.names()])
         raise NotFound(f"model {name!r}: neither the base model nor a loaded adapter; there are: {known}", "model")
 
@@ -124,7 +115,7 @@ class AdapterRegistry:
 class Plan:
     """What the linear modules do in one forward."""
 
-    products: Mapping[str, Product]
+    weights: Mapping[str, torch.Tensor]
     """In place of the modules' own."""
     factors: Factors
     others: torch.Tensor | None = None
@@ -147,13 +138,10 @@ class LoraMix:
     def __init__(self, model: torch.nn.Module) -> None:
         head = model.get_output_embeddings()
         self.linears = {n: m for n, m in model.named_modules() if type(m) is torch.nn.Linear and m is not head}
-        self._dtype = model.dtype
         self._plan: Plan | None = None
         self._wide: _Wide | None = None
         for name, linear in self.linears.items():
-            linear.forward = self._forward(name, product(linear.weight, linear.bias))
-        if type(head) is torch.nn.Linear:
-            head.forward = product(head.weight, head.bias)
+            linear.forward = self._forward(name, linear)
 
     def select(self, adapters: Sequence[Adapter | None], counts: np.ndarray) -> None:
         """`adapters` of the rows of the next forward and their numbers of tokens."""
@@ -173,8 +161,7 @@ class LoraMix:
                 self._wide = self._side_by_side(tuple(distinct))
             row = {adapter: i for i, adapter in enumerate(self._wide.adapters, start=1)}
             rows = np.array([0 if adapter is None else row[adapter] for adapter in adapters])
-            tokens = torch.from_numpy(np.repeat(rows, counts)).to(self._wide.others.device)
-            others = self._wide.others[tokens]
+            others = self._wide.others[torch.from_numpy(np.repeat(rows, counts))]
             self._plan = Plan({}, self._wide.factors, others)
 
     def forget(self, adapter: Adapter) -> None:
@@ -182,17 +169,15 @@ class LoraMix:
         if self._wide is not None and adapter in self._wide.adapters:
             self._wide = None
 
-    def _forward(self, name: str, own: Product):
+    def _forward(self, name: str, linear: torch.nn.Linear):
+        weight, bias = linear.weight, linear.bias
+
         def forward(x: torch.Tensor) -> torch.Tensor:
             plan = self._plan
             if plan is None:
-                return own(x)
-            merged = plan.products.get(name)
-            if merged is not None:
-                return merged(x)
-            out = own(x)
-            pair = plan.factors.get(name)
-            if pair is None:
+                return F.linear(x, weight, bias)
+            out = F.linear(x, plan.weights.get(name, weight), bias)
+            if (pair := plan.factors.get(name)) is None:
                 return out
             a, b = pair
             inner = F.linear(x, a)
@@ -203,8 +188,7 @@ class LoraMix:
         return forward
 
     def _side_by_side(self, adapters: tuple[Adapter, ...]) -> _Wide:
-        widths, factors = side_by_side([adapter.factors for adapter in adapters], self._dtype)
-        first = next(iter(factors.values()))[0]
+        widths, factors = side_by_side([adapter.factors for adapter in adapters], torch.float32)
         ownership = np.repeat(np.arange(1, len(adapters) + 1), widths)
         others = ownership[None, :] != np.arange(len(adapters) + 1)[:, None]
-        return _Wide(adapters, factors, torch.from_numpy(others).to(first.device))
+        return _Wide(adapters, factors, torch.from_numpy(others))

@@ -7,7 +7,6 @@ part of one), or the last sample."""
 import logging
 import math
 import os
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,21 +24,10 @@ log = logging.getLogger(__name__)
 
 # Prompt tokens of one step, over all rows: bounds how long a long prompt keeps the others from their next token.
 PREFILL_TOKENS = 2048
+# Memory for keys and values of all rows; other requests wait. A longer conversation has it alone.
+STATE_BYTES = 2_000_000_000
 # A shared prefix shorter than this is cheaper to compute again than to store.
 SHORTEST_SHARED = 16
-
-
-@dataclass
-class StepMetrics:
-    """Counters of the generation thread; they only grow."""
-
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    completion_tokens: int = 0
-    steps: int = 0
-    step_rows: int = 0
-    step_tokens: int = 0
-    step_seconds: float = 0.0
 
 
 @dataclass(eq=False)
@@ -93,22 +81,17 @@ class Row:
 class Batch:
     """The running and the waiting requests of one model."""
 
-    def __init__(self, runner: ModelRunner, *, cache: PrefixCache, metrics: StepMetrics) -> None:
-        self.cache, self.metrics = cache, metrics
+    def __init__(self, runner: ModelRunner, *, cache: PrefixCache) -> None:
+        self.cache = cache
         self._runner = runner
         self._eos = runner.eos
         self._waiting: deque[Generation] = deque()
         self._rows: list[Row | None] = [None] * runner.slots
 
     @property
-    def running(self) -> int:
-        """Requests in the batch."""
-        return len(self._rows) - self._rows.count(None)
-
-    @property
-    def waiting(self) -> int:
-        """Requests without a row."""
-        return len(self._waiting)
+    def requests(self) -> int:
+        """Requests in the batch or waiting for a row."""
+        return len(self._waiting) + len(self._rows) - self._rows.count(None)
 
     def add(self, generation: Generation) -> None:
         """Queues a request."""
@@ -128,7 +111,6 @@ class Batch:
         rows = self._scheduled()
         if not rows:
             return
-        began = time.perf_counter()
         batch = [row for row, _ in rows]
         segments = [Segment(row.slot, row.fed, row.tokens[row.fed : row.fed + n]) for row, n in rows]
         logits = self._runner.forward(segments, [row.generation.adapter for row in batch])
@@ -141,10 +123,6 @@ class Batch:
             if row.prefix_ends and row.fed == row.prefix_ends[0]:
                 self.cache.put(row.prefix_key(), self._runner.pool.save(row.slot, row.fed))
                 row.prefix_ends.pop(0)
-        self.metrics.steps += 1
-        self.metrics.step_rows += len(rows)
-        self.metrics.step_tokens += sum(count for _, count in rows)
-        self.metrics.step_seconds += time.perf_counter() - began
 
     def _drop_cancelled(self) -> None:
         for row in [row for row in self._rows if row is not None and row.generation.cancelled]:
@@ -164,6 +142,9 @@ class Batch:
         held: list[Generation] = []
         while self._waiting and free:
             generation = self._waiting.popleft()
+            if not self._has_room(generation, free[0]):
+                held.append(generation)
+                break  # shorter ones would pass it again and again
             if generation.waits_for in computing:
                 held.append(generation)
                 continue
@@ -183,6 +164,17 @@ class Batch:
             else:
                 self._runner.pool.restore(row.slot, snapshot)
         self._waiting.extendleft(reversed(held))
+
+    def _has_room(self, generation: Generation, slot: int) -> bool:
+        """Whether the state of all rows fits into STATE_BYTES if the request takes this slot. The pool has as many
+        tokens for each row as the longest can come to."""
+        rows = [row for row in self._rows if row is not None]
+        if not rows:
+            return True
+        requests = [generation.request, *(row.generation.request for row in rows)]
+        longest = max(len(request.prompt) + request.max_tokens for request in requests)
+        count = max(slot, *(row.slot for row in rows)) + 1
+        return count * self._runner.pool.snapshot_bytes(longest) <= STATE_BYTES
 
     def _prefix_ends(self, generation: Generation, start: int) -> list[int]:
         """Where a prompt's state is kept for others: after its first turn (the system's, the same in all tasks of an
@@ -245,9 +237,6 @@ class Batch:
         key = key_of(row.generation.adapter, row.tokens[: row.fed])
         self.cache.put(key, self._runner.pool.save(row.slot, row.fed))
         prompt = len(row.generation.request.prompt)
-        self.metrics.prompt_tokens += prompt
-        self.metrics.cached_tokens += row.cached
-        self.metrics.completion_tokens += len(row.logprobs)
         self._leave(row, Outcome(row.tokens[prompt:], row.logprobs, reason, row.cached, tuple(row.likeliest)))
 
     def _leave(self, row: Row, result: Outcome | RequestError) -> None:

@@ -4,15 +4,17 @@ process is gone."""
 import asyncio
 import json
 import pickle
+import signal
 import socket
 import struct
 import subprocess
 import sys
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
 from trainer.keys import environment_without_keys
-from trainer.serve.messages import GenerationRequest, Outcome, Ready, RequestError, Unavailable
+from trainer.serve.messages import OUT_OF_MEMORY, GenerationRequest, Outcome, Ready, RequestError, Unavailable
 
 
 class EngineClient:
@@ -56,7 +58,7 @@ class EngineClient:
             raise
 
     async def call(self, operation: str, arguments: Any = None) -> Any:
-        """One of the worker's operations: load, unload, names, find, metrics."""
+        """One of the worker's operations: load, unload, names, find."""
         return await self._send(operation, arguments)[1]
 
     def close(self, error: RequestError) -> None:
@@ -104,4 +106,13 @@ class EngineClient:
                 else:
                     future.set_result(result)
         except (EOFError, OSError):
-            self.close(Unavailable("the generation process has ended; its log says why, start the server again"))
+            self.close(
+                Unavailable(f"the generation process {await asyncio.to_thread(self._end)}; start the server again")
+            )
+
+    def _end(self) -> str:
+        """Returns how the process ended. The kernel kills so when memory runs out, and nothing else says it."""
+        with suppress(subprocess.TimeoutExpired):
+            if self._process.wait(1) == -signal.SIGKILL:
+                return f"was killed, maybe {OUT_OF_MEMORY}"
+        return "has ended; its log says why"

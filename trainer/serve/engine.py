@@ -11,9 +11,10 @@ from pathlib import Path
 import torch
 from transformers.utils import logging as transformers_logging
 
+from trainer.command import is_out_of_memory
 from trainer.serve.adapters import Adapter, AdapterRegistry
-from trainer.serve.batch import Batch, Generation, StepMetrics
-from trainer.serve.messages import GenerationRequest, Outcome, RequestError, Unavailable
+from trainer.serve.batch import Batch, Generation
+from trainer.serve.messages import OUT_OF_MEMORY, GenerationRequest, Outcome, RequestError, Unavailable
 from trainer.serve.packed import ModelRunner
 from trainer.serve.state import PrefixCache
 
@@ -23,16 +24,15 @@ log = logging.getLogger(__name__)
 class Engine:
     """Serves requests from `start` to `stop`. Methods may be called from any thread."""
 
-    def __init__(self, model: Path, *, max_batch: int, threads: int, prefix_cache_mb: int) -> None:
+    def __init__(self, model: Path, *, max_batch: int, threads: int, prefix_cache_mb: int = 256) -> None:
         """Loads a model. Raises ValueError for an unusable one."""
         transformers_logging.set_verbosity_error()
         transformers_logging.disable_progress_bar()
         torch.set_num_threads(threads)
         runner = ModelRunner(model, slots=max_batch)
         self.registry = AdapterRegistry(runner.mix.linears)
-        self.metrics = StepMetrics()
         self.context, self.eos, self.vocabulary = runner.context, runner.eos, runner.vocabulary
-        self._batch = Batch(runner, cache=PrefixCache(prefix_cache_mb << 20), metrics=self.metrics)
+        self._batch = Batch(runner, cache=PrefixCache(prefix_cache_mb << 20))
         self._mix = runner.mix
         self._threads = threads
         self._inbox: deque[Generation | Adapter] = deque()
@@ -64,15 +64,6 @@ class Engine:
             self._wake.notify()
         self._thread.join(seconds)
 
-    def gauges(self) -> dict[str, int]:
-        """What is true at this moment."""
-        return {
-            "running": self._batch.running,
-            "waiting": self._batch.waiting + len(self._inbox),
-            "adapters": len(self.registry.names()),
-            "prefix_cache_bytes": self._batch.cache.bytes,
-        }
-
     def _put(self, item: Generation | Adapter) -> bool:
         """Whether the thread will see the item."""
         with self._wake:
@@ -86,7 +77,7 @@ class Engine:
         torch.set_num_threads(self._threads)
         while True:
             with self._wake:
-                self._wake.wait_for(lambda: self._inbox or self._batch.waiting or self._batch.running or self._stopping)
+                self._wake.wait_for(lambda: self._inbox or self._batch.requests or self._stopping)
                 arrived = list(self._inbox)
                 self._inbox.clear()
                 stopping = self._stopping
@@ -103,4 +94,5 @@ class Engine:
                 self._batch.step()
             except Exception as error:  # a failed step must not end the server
                 log.exception("generation step failed")
-                self._batch.fail_all(RequestError(f"generation failed: {error!r}"))
+                reason = f"{OUT_OF_MEMORY} ({error!r})" if is_out_of_memory(error) else repr(error)
+                self._batch.fail_all(RequestError(f"generation failed: {reason}"))

@@ -67,6 +67,9 @@ class RequestError(Exception):
         return f"{self.status.phrase.replace(' ', '').removesuffix('Error')}Error"
 
 
+OUT_OF_MEMORY = "out of memory; lower policyServer.maxBatch, take a smaller base model, or give the machine more memory"
+
+
 class BadRequest(RequestError):
     status = HTTPStatus.BAD_REQUEST
 

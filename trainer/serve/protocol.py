@@ -189,8 +189,8 @@ def parse(kind: type[Body], body: bytes) -> Body:
     try:
         return kind.model_validate_json(body)
     except ValidationError as error:
-        problem = first_problem(error, "body")
-        raise BadRequest(problem.line, problem.field or None) from error
+        field, line = first_problem(error, "body")
+        raise BadRequest(line, field or None) from error
 
 
 def completion(

@@ -43,36 +43,34 @@ def sample(
     """Draws one token a row. logits [rows, vocabulary]; the arrays hold one value a row; a temperature below
     GREEDY_BELOW takes the most likely token. Returns token ids and their log-probs in nats, at temperature 1 without
     top-p."""
-    logits = logits.float()
     logprobs = logits.log_softmax(-1)
     greedy = temperature < GREEDY_BELOW
     if greedy.all():
         tokens = logits.argmax(-1)
     else:
-        device = logits.device
         if (temperature == 1).all():
             probabilities = logprobs.exp()
         else:
-            divisor = torch.from_numpy(np.where(greedy, 1.0, temperature).astype(np.float32)).to(device)
+            divisor = torch.from_numpy(np.where(greedy, 1.0, temperature).astype(np.float32))
             probabilities = (logits / divisor[:, None]).softmax(-1)
         if (top_p < 1).any():
-            probabilities = _nucleus(probabilities, torch.from_numpy(top_p.astype(np.float32)).to(device))
+            probabilities = _nucleus(probabilities, torch.from_numpy(top_p.astype(np.float32)))
         cumulative = probabilities.cumsum(-1)
         total = cumulative[:, -1:].contiguous()
-        target = torch.from_numpy(uniform.astype(np.float32))[:, None].to(device) * total
+        target = torch.from_numpy(uniform.astype(np.float32))[:, None] * total
         # Rounding can lift the target to the total: the last token that has any probability is the limit.
         last = torch.searchsorted(cumulative, total)
         tokens = torch.minimum(torch.searchsorted(cumulative, target, right=True), last)[:, 0]
         tokens = tokens.clamp(max=logits.shape[1] - 1)  # a row that is not finite has none; its log-prob tells
         if greedy.any():
-            tokens = torch.where(torch.from_numpy(greedy).to(device), logits.argmax(-1), tokens)
+            tokens = torch.where(torch.from_numpy(greedy), logits.argmax(-1), tokens)
     chosen = logprobs.gather(-1, tokens[:, None])[:, 0]
     return tokens.tolist(), chosen.tolist()
 
 
 def likeliest(logits: torch.Tensor, count: int) -> list[tuple[int, float]]:
     """Of one row of logits so many ids and log-probs in nats, the likeliest first."""
-    found = logits.float().log_softmax(-1).topk(min(count, logits.shape[-1]))
+    found = logits.log_softmax(-1).topk(min(count, logits.shape[-1]))
     return list(zip(found.indices.tolist(), found.values.tolist(), strict=True))
 
 

@@ -18,9 +18,7 @@ import signal
 import socket
 import sys
 import threading
-import time
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from http import HTTPStatus
 from itertools import count
 from pathlib import Path
@@ -58,9 +56,6 @@ log = logging.getLogger(__name__)
 
 SHUTDOWN_SECONDS = 5
 MAX_BODY_BYTES = 8 * 1024 * 1024
-LONG_BODY_BYTES = 16 * 1024
-BODY_SECONDS = 30
-"""How long a client may take to send the body of a request."""
 KEY_VARIABLE = "POLICY_SERVER_API_KEY"
 
 Answer = tuple[str, bytes]
@@ -91,18 +86,10 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     add("--model", type=Path, required=True, metavar="DIR", help="model folder (transformers format)")
     add("--host", default="127.0.0.1", help="address to listen on")
     add("--port", type=int, default=8000, help="0 picks a free one")
-    add("--max-batch", type=_positive, default=64, metavar="N", help="rows generated together")
-    add("--threads", type=_positive, default=1, metavar="N", help="CPU threads of the forward pass")
-    add("--prefix-cache-mb", type=int, default=256, metavar="MB", help="0 switches the prefix cache off")
+    add("--max-batch", type=int, default=64, metavar="N", help="rows generated together")
+    add("--threads", type=int, default=1, metavar="N", help="CPU threads of the forward pass")
     add("--exit-with-parent", action="store_true", help="stop at the end of stdin")
     return parser.parse_args(argv)
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number}: must be at least 1")
-    return number
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -131,8 +118,7 @@ def _key() -> str:
 
 async def serve(args: argparse.Namespace, listener: socket.socket) -> None:
     """Serves on a bound socket until it is told to stop. Raises RequestError or ValueError for what a user can cure."""
-    options = ("max_batch", "threads", "prefix_cache_mb")
-    engine = EngineClient({"model": str(args.model), **{name: getattr(args, name) for name in options}})
+    engine = EngineClient({"model": str(args.model), "max_batch": args.max_batch, "threads": args.threads})
     stopped = asyncio.Event()
 
     def stop() -> None:
@@ -159,7 +145,7 @@ async def _serve(args: argparse.Namespace, listener: socket.socket, engine: Engi
     with blaming("--model"):
         chat = ChatFormat(args.model)
     config = uvicorn.Config(
-        App(engine, chat, ready, _fetched()),
+        App(engine, chat, ready, adapters_of_store()),
         http="h11",
         ws="none",
         lifespan="off",
@@ -198,25 +184,6 @@ def _watch_stdin(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> N
     loop.call_soon_threadsafe(stop)
 
 
-def _fetched() -> AdapterCache | None:
-    try:
-        return adapters_of_store()
-    except ImportError as error:
-        log.warning("CAMPAIGN_STORE: nothing is fetched from it (%s); install trainer/requirements.lock", error)
-        return None
-
-
-CLOSING = frozenset(
-    (
-        HTTPStatus.UNAUTHORIZED,
-        HTTPStatus.FORBIDDEN,
-        HTTPStatus.REQUEST_TIMEOUT,
-        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-        HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-    )
-)
-"""Statuses of answers to requests whose bodies are not read to their end."""
-
 _THIS_MACHINE = re.compile(rb"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?", re.IGNORECASE)
 """Hosts that are answered without a key: a web page can give its own name this machine's address."""
 
@@ -230,20 +197,16 @@ class App:
 
     def __init__(self, engine: EngineClient, chat: ChatFormat, ready: Ready, fetched: AdapterCache | None) -> None:
         self._engine, self._chat, self._ready, self._key, self._fetched = engine, chat, ready, _key(), fetched
-        self._fetching: dict[str, asyncio.Future[None]] = {}
-        self._outcomes: Counter[str] = Counter()
         self._numbers = count()
-        self._started = int(time.time())
-        self._routes: dict[str, tuple[str, Callable[[bytes, Receive], Awaitable[Answer]]]] = {
-            "/v1/chat/completions": ("POST", self._complete),
-            "/v1/chat/completions/render": ("POST", self._render),
-            "/v1/chat/completions/derender": ("POST", self._derender),
-            "/inference/v1/generate": ("POST", self._generate),
-            "/v1/models": ("GET", self._models),
-            "/v1/load_lora_adapter": ("POST", self._load),
-            "/v1/unload_lora_adapter": ("POST", self._unload),
-            "/health": ("GET", self._health),
-            "/metrics": ("GET", self._metrics),
+        self._routes: dict[str, Callable[[bytes, Receive], Awaitable[Answer]]] = {
+            "POST /v1/chat/completions": self._complete,
+            "POST /v1/chat/completions/render": self._render,
+            "POST /v1/chat/completions/derender": self._derender,
+            "POST /inference/v1/generate": self._generate,
+            "GET /v1/models": self._models,
+            "POST /v1/load_lora_adapter": self._load,
+            "POST /v1/unload_lora_adapter": self._unload,
+            "GET /health": self._health,
         }
 
     async def __call__(self, scope: dict, receive: Receive, send: Send) -> None:
@@ -253,29 +216,25 @@ class App:
         except ClientGone:
             return
         except RequestError as error:
-            self._outcomes["error" if error.status >= 500 else "refused"] += 1
             status, (kind, body) = error.status, _json(_error_body(error))
         except Exception as error:  # a bug here must not look like a network failure
             log.exception("request failed")
             status, (kind, body) = 500, _json(_error_body(RequestError(repr(error))))
         headers = [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode())]
-        if status in CLOSING:
+        if status >= 400:  # the rest of its body may not have been read
             headers.append((b"connection", b"close"))
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
     async def _answer(self, scope: dict, receive: Receive) -> Answer:
-        path, sent = scope["path"], dict(scope["headers"])
+        path, method, sent = scope["path"], scope["method"], dict(scope["headers"])
         if not self._key and not _THIS_MACHINE.fullmatch(sent.get(b"host", b"")):
             raise RequestError(
                 "host: without a key only localhost and 127.0.0.1 are answered", status=HTTPStatus.FORBIDDEN
             )
-        if path not in self._routes:
-            raise NotFound(f"path {path}: there is none; there are: {', '.join(self._routes)}")
-        method, handle = self._routes[path]
-        if scope["method"] != method:
-            refused = f"method {scope['method']}: {path} takes {method}"
-            raise RequestError(refused, status=HTTPStatus.METHOD_NOT_ALLOWED)
+        handle = self._routes.get(f"{method} {path}")
+        if handle is None:
+            raise NotFound(f"path {path}: no {method} there; there are: {', '.join(self._routes)}")
         if path.startswith(("/v1/", "/inference/")) and self._key:
             given = sent.get(b"authorization", b"")
             if not hmac.compare_digest(given, f"Bearer {self._key}".encode()):
@@ -283,37 +242,22 @@ class App:
                 raise RequestError(refused, status=HTTPStatus.UNAUTHORIZED)
         if method == "POST" and sent.get(b"content-type", b"").split(b";")[0].strip().lower() != b"application/json":
             raise RequestError("content-type: send application/json", status=HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
-        try:
-            async with asyncio.timeout(BODY_SECONDS):
-                body = await _body(receive)
-        except TimeoutError:
-            refused = f"body: it took more than {BODY_SECONDS} s to arrive; send it faster"
-            raise RequestError(refused, status=HTTPStatus.REQUEST_TIMEOUT) from None
-        return await handle(body, receive)
+        return await handle(await _body(receive), receive)
 
     async def _complete(self, body: bytes, receive: Receive) -> Answer:
         request = parse(ChatRequest, body)
-        prompt = await self._prompt_ids(request, body)
+        prompt = request.prompt_ids(self._chat)
         outcome = await self._sampled(request.in_ids(prompt), receive, field="messages")
         number = next(self._numbers)
         answer = completion(request, prompt_ids=prompt, outcome=outcome, chat=self._chat, number=number)
-        self._outcomes[answer["choices"][0]["finish_reason"]] += 1
         return _json(answer)
 
     async def _render(self, body: bytes, _receive: Receive) -> Answer:
         request = parse(ChatRequest, body)
-        return _json(request.in_ids(await self._prompt_ids(request, body)).model_dump())
-
-    async def _prompt_ids(self, request: ChatRequest, body: bytes) -> list[int]:
-        """Renders a long conversation on a thread, so that others are answered meanwhile. A thread for each short one
-        would double the cost of its rendering."""
-        if len(body) < LONG_BODY_BYTES:
-            return request.prompt_ids(self._chat)
-        return await asyncio.to_thread(request.prompt_ids, self._chat)
+        return _json(request.in_ids(request.prompt_ids(self._chat)).model_dump())
 
     async def _generate(self, body: bytes, receive: Receive) -> Answer:
         outcome = await self._sampled(parse(GenerateRequest, body), receive, field="token_ids")
-        self._outcomes[outcome.finish_reason] += 1
         return _json(generated(outcome, number=next(self._numbers)))
 
     async def _derender(self, body: bytes, _receive: Receive) -> Answer:
@@ -334,23 +278,16 @@ class App:
         """Loads an adapter from the bucket if need be. Raises NotFound, BadRequest, Unavailable."""
         try:
             await self._engine.call("find", name)
-        except NotFound as unknown:
-            fetching = self._fetching.get(name)
-            if fetching is None:
-                fetching = self._fetching[name] = asyncio.ensure_future(self._fetch(name, unknown))
-                fetching.add_done_callback(lambda _: self._fetching.pop(name))
-            await asyncio.shield(fetching)  # others may wait for it, too
-
-    async def _fetch(self, name: str, unknown: NotFound) -> None:
-        try:
-            folder = self._fetched and await asyncio.to_thread(self._fetched.find, name)
-        except ValueError as error:
-            raise BadRequest(f"model {name!r}: {error}", "model") from error
-        except Exception as error:  # whatever boto3 raises where a bucket does not answer
-            raise Unavailable(f"model {name!r}: the bucket of CAMPAIGN_STORE can't be read: {error!r}") from error
-        if folder is None:
-            raise unknown
-        await self._engine.call("load", (name, str(folder)))
+        except NotFound:
+            try:
+                folder = self._fetched and await asyncio.to_thread(self._fetched.find, name)
+            except ValueError as error:
+                raise BadRequest(f"model {name!r}: {error}", "model") from error
+            except Exception as error:  # whatever boto3 raises where a bucket does not answer
+                raise Unavailable(f"model {name!r}: the bucket of CAMPAIGN_STORE can't be read: {error!r}") from error
+            if folder is None:
+                raise
+            await self._engine.call("load", (name, str(folder)))
 
     async def _unless_gone(self, request: GenerationRequest, receive: Receive) -> Outcome:
         """Generates, and gives up when the client does."""
@@ -360,19 +297,13 @@ class App:
             await asyncio.wait((finished, gone), return_when=asyncio.FIRST_COMPLETED)
             if finished.done():
                 return finished.result()
-            self._outcomes["cancelled"] += 1
             raise ClientGone
         finally:
             gone.cancel()
             finished.cancel()
 
     async def _models(self, _body: bytes, _receive: Receive) -> Answer:
-        card = {
-            "object": "model",
-            "created": self._started,
-            "owned_by": "campaign",
-            "max_model_len": self._ready.context,
-        }
+        card = {"object": "model", "created": 0, "owned_by": "campaign", "max_model_len": self._ready.context}
         models = [{"id": BASE, "root": self._ready.base_id, "parent": None, **card}]
         adapters = await self._engine.call("names")
         models += [{"id": name, "root": name, "parent": BASE, **card} for name in adapters]
@@ -392,10 +323,6 @@ class App:
         if self._engine.gone.is_set():
             raise Unavailable("the generation process has ended; start the server again")
         return _text("")
-
-    async def _metrics(self, _body: bytes, _receive: Receive) -> Answer:
-        counters, gauges = await self._engine.call("metrics")
-        return _text(exposition(requests=self._outcomes, counters=counters, gauges=gauges))
 
 
 def _error_body(error: RequestError) -> dict:
@@ -424,29 +351,3 @@ async def _body(receive: Receive) -> bytes:
             raise RequestError(refused, status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         if not message.get("more_body"):
             return b"".join(parts)
-
-
-_HELP = {
-    "prompt_tokens": "Prompt tokens of finished requests",
-    "cached_tokens": "Prompt tokens of finished requests that came from the prefix cache",
-    "completion_tokens": "Sampled tokens of finished requests",
-    "steps": "Forward passes",
-    "step_rows": "Rows of all forward passes: divided by steps, the batch size",
-    "step_tokens": "New tokens of all forward passes, prompts included",
-    "step_seconds": "Time in forward passes and sampling",
-    "running": "Requests in the batch",
-    "waiting": "Requests that wait for a place in the batch",
-    "adapters": "Loaded adapters",
-    "prefix_cache_bytes": "Memory of the prefix cache",
-}
-
-
-def exposition(*, requests: Counter[str], counters: Mapping[str, float], gauges: Mapping[str, float]) -> str:
-    """Prometheus exposition format 0.0.4. `requests` counts answered requests by outcome."""
-    lines = ["# HELP policy_server_requests_total Requests by outcome", "# TYPE policy_server_requests_total counter"]
-    lines += [f'policy_server_requests_total{{outcome="{key}"}} {value}' for key, value in sorted(requests.items())]
-    for kind, suffix, values in (("counter", "_total", counters), ("gauge", "", gauges)):
-        for key, value in values.items():
-            name = f"policy_server_{key}{suffix}"
-            lines += [f"# HELP {name} {_HELP[key]}", f"# TYPE {name} {kind}", f"{name} {round(value, 6)}"]
-    return "\n".join(lines) + "\n"

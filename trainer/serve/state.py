@@ -6,7 +6,6 @@ any slot, and it is whole: attention state can be cut to a shorter prefix, convo
 A kept one is found only by the same adapter object and exactly its ids, so a hit never changes a result beyond
 round-off."""
 
-import logging
 from array import array
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -18,13 +17,8 @@ from transformers import PretrainedConfig
 
 from trainer.serve.adapters import Adapter
 
-log = logging.getLogger(__name__)
-
 FIRST_CAPACITY = 128
 FIRST_ROWS = 8
-
-MUCH = 4_000_000_000
-"""Bytes of room for which others may be missing them: from then on every growth is said."""
 
 
 @dataclass(frozen=True)
@@ -38,19 +32,16 @@ class Snapshot:
     @property
     def bytes(self) -> int:
         """Memory that the snapshot holds."""
-        parts = (self.attention, self.convolution)
-        return sum(t.numel() * t.element_size() for t in parts if t is not None)
+        return sum(part.nbytes for part in (self.attention, self.convolution) if part is not None)
 
 
 class StatePool:
     """State of up to `slots` rows for the model of `config`. Keys and values have room for as many rows as have run at
     a time and as many tokens as the longest had, with some to spare, up to `slots` and `context`."""
 
-    def __init__(
-        self, config: PretrainedConfig, *, slots: int, context: int, dtype: torch.dtype, device: torch.device
-    ) -> None:
+    def __init__(self, config: PretrainedConfig, *, slots: int, context: int) -> None:
         kinds = getattr(config, "layer_types", None) or ["full_attention"] * config.num_hidden_layers
-        self.slots, self.context, self.device = slots, context, device
+        self.slots, self.context = slots, context
         self._attention = {layer: n for n, layer in enumerate(i for i, k in enumerate(kinds) if k != "conv")}
         self._convolution = {layer: n for n, layer in enumerate(i for i, k in enumerate(kinds) if k == "conv")}
         heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
@@ -58,13 +49,13 @@ class StatePool:
         self.rows, self.capacity = min(FIRST_ROWS, slots), min(FIRST_CAPACITY, context)
         room = (2, self.rows, heads, self.capacity, size)
         # A tensor a layer: growing takes the room of one twice, not of all.
-        self.kv = [torch.zeros(room, dtype=dtype, device=device) for _ in self._attention]
+        self.kv = [torch.zeros(room) for _ in self._attention]
         self.conv: torch.Tensor | None = None
         self.conv_past = 0
         if self._convolution:
             self.conv_past = config.conv_L_cache - 1
             shape = (len(self._convolution), slots, self.conv_past, config.hidden_size)
-            self.conv = torch.zeros(shape, dtype=dtype, device=device)
+            self.conv = torch.zeros(shape)
 
     def attention_state(self, layer: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Keys and values of a layer, each [rows, kv_heads, capacity, d], to be written in place."""
@@ -88,12 +79,6 @@ class StatePool:
         held, capacity = self.rows, self.capacity
         self.rows = _grown(held, rows, self.slots)
         self.capacity = _grown(capacity, length, self.context)
-        # Said before it is taken: where there is not so much, it is the last line of the log.
-        if (size := self.rows * self.snapshot_bytes(self.capacity)) > MUCH:
-            log.warning(
-                f"room for {self.rows} rows of {self.capacity} tokens takes {size / 1e9:.1f} GB; "
-                f"a lower policyServer.maxBatch takes less"
-            )
         for layer, old in enumerate(self.kv):
             two, _, heads, _, d = old.shape
             self.kv[layer] = old.new_zeros(two, self.rows, heads, self.capacity, d)

@@ -12,15 +12,15 @@ import signal
 import sys
 import threading
 from contextlib import suppress
-from dataclasses import asdict
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from trainer.command import is_out_of_memory
 from trainer.model_folder import base_id
 from trainer.serve.batch import Generation
 from trainer.serve.engine import Engine
-from trainer.serve.messages import GenerationRequest, Ready, RequestError
+from trainer.serve.messages import OUT_OF_MEMORY, GenerationRequest, Ready, RequestError
 
 SHUTDOWN_SECONDS = 5
 
@@ -47,7 +47,6 @@ def serve(engine: Engine, front: Connection, ready: Ready) -> None:
         "unload": engine.unload,
         "names": lambda _: engine.registry.names(),
         "find": lambda name: engine.registry.get(name) is not None,
-        "metrics": lambda _: (asdict(engine.metrics), engine.gauges()),
     }
 
     def answer(number: int, operation: str, arguments: Any) -> None:
@@ -88,8 +87,9 @@ def main() -> None:
     try:
         engine = Engine(model, **options)
         ready = Ready(context=engine.context, base_id=base_id(model), vocabulary=engine.vocabulary)
-    except (ValueError, OSError) as error:
-        front.send((0, RequestError(str(error))))
+    except (ValueError, OSError, MemoryError, RuntimeError) as error:
+        reason = f"--model {model}: {OUT_OF_MEMORY} ({error!r})" if is_out_of_memory(error) else str(error)
+        front.send((0, RequestError(reason)))
         return
     engine.start()
     serve(engine, front, ready)

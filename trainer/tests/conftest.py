@@ -47,13 +47,12 @@ CHAT_TEMPLATE = """\
 """
 
 
-def save_tokenizer(folder: Path, fillers: int = 0) -> int:
-    """Writes a word-level tokenizer in the shipped text format (docs/policy-server.md), with so many words more;
-    returns its vocabulary size."""
+def save_tokenizer(folder: Path) -> int:
+    """Writes a word-level tokenizer in the shipped text format; returns its vocabulary size."""
     from tokenizers import Regex, Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    tokens = list(dict.fromkeys([*SPECIAL, "<|unk|>", *FRAGMENTS, *WORDS, *(f"w{n}" for n in range(fillers))]))
+    tokens = list(dict.fromkeys([*SPECIAL, "<|unk|>", *FRAGMENTS, *WORDS]))
     tokenizer = Tokenizer(models.WordLevel({t: i for i, t in enumerate(tokens)}, unk_token="<|unk|>"))
     fragments = Regex(r'\w+\(\w+="|", \w+="|"\)|\w+|[^\w\s]')
     tokenizer.pre_tokenizer = pre_tokenizers.Split(fragments, "removed", invert=True)
@@ -103,17 +102,16 @@ def save_hermes_model(folder: Path, context: int = 2048) -> Path:
     return folder
 
 
-def save_tiny_model(folder: Path, kind: str = "lfm2", size: str = "tiny", spread: float = 0.25) -> Path:
+def save_tiny_model(folder: Path, kind: str = "lfm2", spread: float = 0.25) -> Path:
     """Writes a random model with tokenizer. `kind`: "lfm2" (convolutions and attention), "llama" (grouped query
-    attention), "qwen3" or "moe" (Qwen3-MoE of four experts, untied). `size`: "tiny", or "bench" for 0.9 M parameters
-    and a vocabulary of 500. `spread`: the weights' standard deviation, wide enough for peaked distributions."""
+    attention), "qwen2", "qwen3" or "moe" (Qwen3-MoE of four experts, untied). `spread`: the weights' standard
+    deviation, wide enough for peaked distributions."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
 
-    bench = size == "bench"
     kinds = {
         "lfm2": {"layer_types": ["conv", "full_attention"] * 2, "block_auto_adjust_ff_dim": False},
-        "llama": {},
+        **{"llama": {}, "qwen2": {}},
         "qwen3": {"head_dim": 32, "num_hidden_layers": 2, "tie_word_embeddings": False},
         "moe": {
             **{"moe_intermediate_size": 16, "head_dim": 8, "num_experts": 4, "num_experts_per_tok": 2},
@@ -121,9 +119,9 @@ def save_tiny_model(folder: Path, kind: str = "lfm2", size: str = "tiny", spread
         },
     }
     shape = {
-        "vocab_size": save_tokenizer(folder, fillers=400 if bench else 0),
-        "hidden_size": 128 if bench else 32,
-        "intermediate_size": 384 if bench else 64,
+        "vocab_size": save_tokenizer(folder),
+        "hidden_size": 32,
+        "intermediate_size": 64,
         "num_hidden_layers": 4,
         "num_attention_heads": 4,
         "num_key_value_heads": 2,

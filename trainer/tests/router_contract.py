@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from trainer.fit_router.fit import Question, fit_router
-from trainer.fit_router.outcomes import matrix_of
 from trainer.fit_router.ridge import RidgeModel, choices
 
 FILE = Path(__file__).parent / "fixtures" / "router_contract.json"
@@ -44,19 +43,18 @@ def outcomes_of(raw: dict[str, Any]) -> Question:
 def contract() -> dict[str, Any]:
     """The router fitted with a ridge, and for each case the predictions and the option."""
     outcomes = outcomes_of(synthetic_outcomes())
-    matrix = matrix_of(outcomes)
-    fitted = RidgeModel.fit(matrix.texts, matrix.rates, seed=1)
+    fitted = RidgeModel.fit(outcomes.texts, outcomes.rates, seed=1)
     predicted = fitted.predictions(CASES)
     cases = [
         {
             "text": text,
-            "predictions": dict(zip(matrix.options, row.tolist(), strict=True)),
-            "option": matrix.options[choice],
+            "predictions": dict(zip(outcomes.options, row.tolist(), strict=True)),
+            "option": outcomes.options[choice],
         }
         for text, row, choice in zip(CASES, predicted, choices(predicted), strict=True)
     ]
-    router = {**fit_router(outcomes), "parameters": fitted.to_json(matrix.options)}
-    return {"options": matrix.options, "router": router, "cases": cases}
+    router = {**fit_router(outcomes), "parameters": fitted.to_json(outcomes.options)}
+    return {"options": outcomes.options, "router": router, "cases": cases}
 
 
 if __name__ == "__main__":

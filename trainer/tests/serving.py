@@ -82,11 +82,6 @@ def ask(url: str, headers: dict[str, str] | None = None, **fields):
     return httpx.post(f"{url}/v1/chat/completions", json=body, headers=headers, timeout=60)
 
 
-def metrics(url: str) -> dict[str, float]:
-    lines = httpx.get(f"{url}/metrics").text.splitlines()
-    return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in lines if not line.startswith("#")}
-
-
 def words(seed: int, count: int) -> list[int]:
     return random.Random(seed).choices(range(EOS + 1, 60), k=count)
 

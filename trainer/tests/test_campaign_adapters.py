@@ -1,13 +1,10 @@
-"""Adapters by the hash of their content. test/contract/adapters-from-bucket.test.ts covers the bucket itself; vLLM is
-not installed here, so its plugin is held against the interface as vLLM 0.32 has it."""
+"""Adapters by the hash of their content. test/contract/adapters-from-bucket.test.ts covers the bucket itself,
+`make test-vllm` the plugin."""
 
-import asyncio
 import hashlib
 import json
 import os
-import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -28,44 +25,12 @@ def put_listing(cache: Path, **files: bytes) -> str:
     return put(cache, json.dumps({"files": listed}).encode())
 
 
-@pytest.fixture
-def plugin(monkeypatch, tmp_path):
-    """The plugin's module, and the resolvers that it registers."""
-    resolvers = {}
-    parts = {
-        "vllm": {},
-        "vllm.lora": {},
-        "vllm.lora.request": {"LoRARequest": SimpleNamespace},
-        "vllm.lora.resolver": {
-            "LoRAResolver": object,
-            "LoRAResolverRegistry": SimpleNamespace(register_resolver=resolvers.__setitem__),
-        },
-    }
-    for name, names in parts.items():
-        module = ModuleType(name)
-        module.__dict__.update(names)
-        monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.delenv("CAMPAIGN_STORE", raising=False)
-    monkeypatch.setenv("CAMPAIGN_HOME", str(tmp_path))
-    from trainer.campaign_adapters import vllm_plugin
-
-    yield vllm_plugin, resolvers
-    monkeypatch.delitem(sys.modules, vllm_plugin.__name__)
-
-
-def test_vllm_is_given_the_folder_of_what_is_named_by_its_content(plugin, monkeypatch, tmp_path):
-    module, resolvers = plugin
-    module.register()
-    assert resolvers == {}, "without a bucket there is nothing to resolve"
-    monkeypatch.setenv("CAMPAIGN_STORE", "s3://bucket/prefix")
-    module.register()
-    sha = put_listing(tmp_path / "cache", **{"adapter_config.json": b"{}", "adapters/0/weights": b"w"})
-    [resolver] = resolvers.values()
-    request = asyncio.run(resolver.resolve_lora("base", f"a-{sha}"))
-    assert (request.lora_name, request.lora_int_id > 0) == (f"a-{sha}", True)
-    assert (Path(request.lora_path) / "adapters/0/weights").read_bytes() == b"w"
+def test_an_adapter_is_named_by_its_content_and_nothing_else(tmp_path):
+    cache = AdapterCache(tmp_path, url="s3://bucket", gigabytes=1)
+    sha = put_listing(tmp_path, **{"adapter_config.json": b"{}", "adapters/0/weights": b"w"})
+    assert (cache.find(f"a-{sha}") / "adapters/0/weights").read_bytes() == b"w"
     for other in ("base", "a-1", f"a-{sha}/..", sha, f"a-{sha.upper()}"):
-        assert asyncio.run(resolver.resolve_lora("base", other)) is None
+        assert cache.find(other) is None
 
 
 def test_a_listing_leads_nowhere_else(tmp_path):

@@ -1,11 +1,8 @@
 """Curves of real trainings in TensorBoard, read back with its own reader."""
 
-import sys
-
 import pytest
 
-from trainer.command import BadInput
-from trainer.tests.train_harness import Learner, Worker, at, make_job, parse_job
+from trainer.tests.train_harness import Learner, Worker, at, make_job
 
 
 def test_a_resumed_training_has_each_step_once_in_tensorboard(tiny_model_dir, tmp_path):
@@ -29,9 +26,3 @@ def test_a_resumed_training_has_each_step_once_in_tensorboard(tiny_model_dir, tm
         for name, value in line.items()
         if name != "step"
     )
-
-
-def test_a_missing_package_is_named_with_the_command_that_installs_it(tiny_model_dir, tmp_path, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(BadInput, match=f"^report_to .*{sys.executable} -m pip install wandb"):
-        parse_job(make_job(tiny_model_dir, tmp_path, report_to="wandb"))

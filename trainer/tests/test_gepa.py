@@ -24,9 +24,7 @@ def make_job(output: Path, **changes: Any) -> Message:
         "prompt": "",
         "place": "before",
         "minibatch_size": 2,
-        "candidate_selection": "pareto",
         "acceptance": "strict_improvement",
-        "merges": 0,
         "reflection_chars": 40_000,
     }
     return {**job, **changes}
@@ -139,16 +137,6 @@ def test_search_ends_with_its_best_prompt_when_the_rollouts_are_spent(whole):
     # The tasks that prompts are written from are not those that they are chosen by.
     train = {task for request in worker.of_type("rollouts")[1:2] for task in request["tasks"]}
     assert train <= set(TASKS[:5])
-
-
-def test_killed_with_merges_it_pays_nothing_twice_and_comes_to_the_same(tmp_path):
-    """test/contract/search-prompt.test.ts kills a search without them."""
-    whole = Worker(tmp_path / "whole", make_job(tmp_path / "whole", merges=3)).run()
-    worker = Worker(tmp_path / "killed", make_job(tmp_path / "killed", merges=3))
-    assert worker.run_until(5, Learner.kill).exit_code == -9
-    assert worker.run().exit_code == 0
-    assert (worker.made, worker.paid) == (whole.made, whole.paid)
-    assert worker.of_type("checkpoint") == whole.of_type("checkpoint")
 
 
 def test_asked_to_stop_it_says_where_it_is(tmp_path):

@@ -22,8 +22,7 @@ from trainer.model_folder import (
 )
 from trainer.peft_folder import read_peft_folder
 from trainer.tests.train_harness import LORA, ROOT, make_job, parse_job
-from trainer.train.learn import save_adapter
-from trainer.train.model import build_model
+from trainer.train.model import build_model, save_adapter
 
 BASE = ROOT / "models" / "base"
 

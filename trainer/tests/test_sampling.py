@@ -28,21 +28,3 @@ def test_samples_follow_the_distribution():
     nucleus[[2, 3, 4]] = 0
     np.testing.assert_allclose(frequencies(1.0, 0.7), nucleus / nucleus.sum(), atol=0.015)
     assert frequencies(1.0, 0.01).tolist() == [1, 0, 0, 0, 0]
-
-
-def test_a_sample_never_has_probability_zero():
-    logits = torch.full((2, 6), float("-inf"))
-    logits[:, 2:4] = 0.0
-    edges = np.array([0.0, 1 - 2.0**-53])
-    tokens, _ = sample(logits, temperature=np.ones(2), top_p=np.ones(2), uniform=edges)
-    assert tokens == [2, 3]
-
-
-def test_a_row_that_is_not_finite_leaves_the_others_their_samples():
-    logits = torch.tensor([[float("nan")] * 3, [0.0, 1.0, 2.0]])
-    for temperature, top_p in ((1.0, 1.0), (0.5, 0.9), (0.0, 1.0)):
-        tokens, logprobs = sample(
-            logits, temperature=np.full(2, temperature), top_p=np.full(2, top_p), uniform=np.array([0.5, 0.999])
-        )
-        assert tokens[1] == 2
-        assert [np.isfinite(one) for one in logprobs] == [False, True]

@@ -10,9 +10,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
 from trainer.serve.adapters import AdapterRegistry, LoraMix
-from trainer.serve.batch import Generation
-from trainer.serve.engine import Engine
-from trainer.serve.messages import BadRequest, GenerationRequest, NotFound, Outcome, RequestError
+from trainer.serve.messages import BadRequest, GenerationRequest, NotFound
 from trainer.tests.serving import EOS, assert_logprobs, generate, running_engine, submitted, words
 from trainer.tests.train_harness import WEIGHTS, changed_weights, copy_of
 
@@ -59,34 +57,6 @@ def test_rows_beside_an_adapter_that_overflows_are_as_alone(setting, overflowing
     assert "not finite" in str(bad)
     for request, outcome in zip(requests[1:], others, strict=True):
         assert_logprobs(plain[request.model], request, outcome)
-
-
-@pytest.mark.parametrize("cancelled", [False, True])
-def test_a_row_that_is_not_finite_leaves_nothing_in_its_slot(setting, overflowing, monkeypatch, cancelled):
-    model, _, plain = setting
-    monkeypatch.setattr("trainer.serve.batch.PREFILL_TOKENS", 50)
-    engine = Engine(model, max_batch=2, threads=1, prefix_cache_mb=0)
-    engine.registry.load("bad", str(overflowing))
-    ended: list[Outcome | RequestError] = []
-
-    def row(name: str, length: int) -> Generation:
-        request = GenerationRequest(words(length, length), name, 8, seed=1)
-        return Generation(request, engine.registry.get(name), ended.append)
-
-    bad, short, long = row("bad", 100), row("base", 10), row("base", 95)
-    with torch.inference_mode():
-        engine._batch.add(bad)
-        while len(ended) < 1:
-            engine._batch.step()
-            bad.cancelled = cancelled
-        # Attention looks at as much of the short row's slot as the long one has.
-        for one in (short, long):
-            engine._batch.add(one)
-        while len(ended) < 3:
-            engine._batch.step()
-    assert ("cancelled" if cancelled else "not finite") in str(ended[0])
-    assert_logprobs(plain["base"], short.request, ended[1])
-    assert_logprobs(plain["base"], long.request, ended[2])
 
 
 def test_bad_adapters_are_refused_with_their_cure(setting, tmp_path):
@@ -143,4 +113,4 @@ def test_what_still_runs_with_an_unloaded_adapter_leaves_no_prefix(tiny_model_di
         ended = [submitted(engine, GenerationRequest(words(n, 40), "one", 200)) for n in range(2)]  # one waits
         engine.unload("one")
         assert [len(future.result(60).token_ids) for future in ended] == [200, 200]
-        assert engine.gauges()["prefix_cache_bytes"] == 0
+        assert engine._batch.cache.bytes == 0

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from trainer.serve.messages import GenerationRequest, Outcome, RequestError, Unavailable
+from trainer.serve.messages import GenerationRequest, Outcome, RequestError
 from trainer.serve.packed import ModelRunner, attend
 from trainer.tests.conftest import save_tiny_model
-from trainer.tests.serving import EOS, assert_logprobs, generate, running_engine, submitted, words
+from trainer.tests.serving import EOS, assert_logprobs, generate, running_engine, words
 
 
 @pytest.mark.parametrize("chunk", [2048, 7])
@@ -31,7 +31,6 @@ def test_rows_of_all_models_in_one_batch_equal_rows_alone(setting, chunk, monkey
     ]
     with running_engine(model, paths) as engine:
         outcomes = generate(engine, requests)  # 40 on 8 rows: most join a running batch
-        assert engine.metrics.step_rows > 3 * engine.metrics.steps
     for request, outcome in zip(requests, outcomes, strict=True):
         assert_logprobs(plain[request.model], request, outcome)
         assert outcome.finish_reason == ("stop" if outcome.token_ids[-1] == EOS else "length")
@@ -67,12 +66,16 @@ def test_greedy_takes_the_most_likely_token_and_the_likeliest_are_those_of_the_p
         np.testing.assert_allclose([p for _, p in likeliest], values.tolist(), atol=1e-4)
 
 
-def test_stopping_fails_what_is_in_flight_and_what_comes_later(tiny_model_dir):
-    with running_engine(tiny_model_dir, max_batch=1) as engine:
-        futures = [submitted(engine, GenerationRequest(words(n, 10), "base", 200, seed=n)) for n in range(4)]
-        engine.stop(10)
-        futures.append(submitted(engine, GenerationRequest(words(0, 10), "base", 5)))
-        assert sum(isinstance(future.result(30), Unavailable) for future in futures) >= 4
+def test_rows_wait_where_the_state_of_all_would_be_too_large(tiny_model_dir, monkeypatch):
+    requests = [GenerationRequest(words(n, 10), "base", 20, seed=n) for n in range(3)]
+    with running_engine(tiny_model_dir) as engine:
+        alone = [generate(engine, [request])[0].token_ids for request in requests]
+    monkeypatch.setattr("trainer.serve.batch.STATE_BYTES", 1)
+    forward, rows = ModelRunner.forward, set()
+    monkeypatch.setattr(ModelRunner, "forward", lambda self, s, a: rows.add(len(s)) or forward(self, s, a))
+    with running_engine(tiny_model_dir) as engine:
+        assert [outcome.token_ids for outcome in generate(engine, requests)] == alone
+        assert rows == {1}
 
 
 def test_a_cancelled_request_leaves_the_batch(tiny_model_dir):
@@ -82,7 +85,7 @@ def test_a_cancelled_request_leaves_the_batch(tiny_model_dir):
         waiting = engine.submit(GenerationRequest(words(1, 10), "base", 240, seed=3), results.append)
         running.cancelled = waiting.cancelled = True
         assert generate(engine, [GenerationRequest(words(2, 10), "base", 1)])[0].finish_reason
-        assert engine.gauges()["running"] == 0
+        assert engine._batch.requests == 0
     assert len(results) == 2
 
 

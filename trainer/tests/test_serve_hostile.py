@@ -2,22 +2,17 @@
 
 import asyncio
 import json
-import threading
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
-import numpy as np
 import pytest
-import torch
 
 from trainer.serve import server
-from trainer.serve.chat import parse_bare_calls, parse_tagged_calls
+from trainer.serve.calls import calls_shown_in
 from trainer.serve.messages import Ready
-from trainer.serve.sampling import sample
 from trainer.tests.serving import CONVERSATION, ask
 
-HOST = (b"host", b"127.0.0.1:8000")
 CHAT = "/v1/chat/completions"
 ENDLESS = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
 
@@ -36,7 +31,7 @@ def test_a_web_page_can_not_stop_the_server_with_a_template_of_its_own(url):
     for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
         assert post(url, CHAT, harmless, **{"content-type": kind}).status_code == 415
     for host in ("evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example", ""):
-        for path in ("/health", "/metrics", "/v1/models"):
+        for path in ("/health", "/v1/models"):
             assert httpx.get(url + path, headers={"host": host}).status_code == 403
         assert post(url, CHAT, harmless, host=host).status_code == 403
     for host in ("localhost", "LOCALHOST:80", "127.0.0.1:1", "[::1]:8000"):
@@ -102,78 +97,45 @@ def test_json_that_is_nested_deep_is_refused(url, path):
 
 
 @pytest.mark.parametrize(
-    ("parse", "text"),
+    "text",
     [
-        (parse_tagged_calls, "<tool_call>" + "[" * 100_000 + "</tool_call>"),
-        (parse_tagged_calls, "<tool_call>" * 200_000),
-        (parse_bare_calls, "[" * 100_000),
+        "<tool_call>" + "[" * 100_000 + "</tool_call>",
+        "<tool_call>" * 200_000,
+        "[" * 100_000,
+        "f(a=" + "[" * 5_000,
+        "f(a=" + "-" * 5_000 + "1)",
+        "call:f{" + "a:{" * 100_000 + "}",
+        "```" * 200_000,
     ],
 )
-def test_what_is_no_call_stays_text(parse, text):
-    assert parse(text, []) == (text, [])
-
-
-def test_a_temperature_next_to_0_is_greedy():
-    logits = torch.tensor([[1.0, 3.0, 2.0]] * 2)
-    drawn = {"top_p": np.ones(2), "uniform": np.array([0.999, 0.5])}
-    assert sample(logits, temperature=np.array([1e-320, 0.0]), **drawn)[0] == [1, 1]
+def test_what_is_no_call_stays_text(text):
+    assert calls_shown_in("<tool_call>")(text, []) == (text, [])
 
 
 class Chat:
-    """Renders once it is allowed to, and fails where nothing else goes on meanwhile."""
-
-    def __init__(self) -> None:
-        self.allowed = threading.Event()
-
     def prompt_ids(self, *_: Any, **__: Any) -> list[int]:
-        assert self.allowed.wait(10)
         return [1]
 
 
 class Engine:
-    gone = asyncio.Event()
+    """Generates until it is cancelled."""
+
+    cancelled = False
+
+    async def generate(self, _: Any) -> None:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            self.cancelled = True
 
 
-async def answered(app: server.App, method: str, path: str, *body: bytes) -> int:
-    """The status of the answer to a request whose body is sent up to the last part that is given."""
-    parts = list(body)
+def test_a_client_that_leaves_ends_its_generation():
+    engine, parts = Engine(), [json.dumps({"model": "base", "messages": CONVERSATION}).encode()]
 
     async def receive() -> dict:
-        if not parts:
-            await asyncio.sleep(3600)
-        part = parts.pop(0)
-        return {"type": "http.request", "body": part, "more_body": part != b"}"}
+        return {"type": "http.request", "body": parts.pop()} if parts else {"type": "http.disconnect"}
 
-    statuses: list[int] = []
-
-    async def send(message: dict) -> None:
-        statuses.append(message.get("status", 0))
-
-    headers = [HOST, (b"content-type", b"application/json")]
-    await app({"type": "http", "path": path, "method": method, "headers": headers}, receive, send)
-    return statuses[0]
-
-
-def test_while_a_conversation_is_rendered_others_are_answered():
-    chat = Chat()
-
-    async def both() -> tuple[int, int]:
-        app = server.App(Engine(), chat, Ready(256, "b@0", 100), None)
-        long = {"role": "user", "content": "red " * server.LONG_BODY_BYTES}
-        body = json.dumps({"model": "base", "messages": [long]})
-        rendering = asyncio.ensure_future(answered(app, "POST", f"{CHAT}/render", body[:-1].encode(), b"}"))
-        await asyncio.sleep(0.05)
-        health = await answered(app, "GET", "/health", b"}")
-        chat.allowed.set()
-        return health, await rendering
-
-    assert asyncio.run(both()) == (200, 200)
-
-
-def test_a_body_that_does_not_arrive_is_given_up(monkeypatch):
-    monkeypatch.setattr(server, "BODY_SECONDS", 0.05)
-
-    async def started() -> int:
-        return await answered(server.App(Engine(), Chat(), Ready(256, "b@0", 100), None), "POST", CHAT, b"{")
-
-    assert asyncio.run(started()) == 408
+    headers = [(b"host", b"127.0.0.1:8000"), (b"content-type", b"application/json")]
+    app = server.App(engine, Chat(), Ready(256, "b@0", 100), None)
+    asyncio.run(app({"type": "http", "path": CHAT, "method": "POST", "headers": headers}, receive, None))
+    assert engine.cancelled

@@ -4,13 +4,13 @@ import signal
 import socket
 import subprocess
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 
 import httpx
 import pytest
 
 from trainer.__main__ import main
-from trainer.tests.serving import ask, metrics, running_server, start_server
+from trainer.tests.serving import ask, running_server, start_server
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, "stdin"])
@@ -19,8 +19,7 @@ def test_a_server_that_is_stopped_answers_503_and_ends_with_0(tiny_model_dir, ho
         # One row and many long requests: most of them are still waiting when the server is stopped.
         with ThreadPoolExecutor(40) as pool:
             answers = [pool.submit(ask, url, seed=n) for n in range(40)]
-            while not metrics(url)["policy_server_waiting"]:
-                pass
+            wait(answers, return_when=FIRST_COMPLETED)
             process.stdin.close() if how == "stdin" else process.send_signal(how)
             codes = {answer.result().status_code if not answer.exception() else "refused" for answer in answers}
         assert process.wait(20) == 0
@@ -49,7 +48,8 @@ def test_a_generation_process_that_dies_is_told_and_ends_the_server(tiny_model_d
         assert httpx.get(f"{url}/health").status_code == 200
         subprocess.run(["kill", "-9", child], check=True)
         assert process.wait(20) == 1
-        assert "generation process has ended" in process.stderr.read()
+        said = process.stderr.read()
+        assert "generation process was killed" in said and "lower policyServer.maxBatch" in said
 
 
 def test_what_keeps_a_server_from_starting_is_one_line(tiny_model_dir, tmp_path, capfd):
@@ -74,7 +74,7 @@ def test_a_server_with_a_key_answers_nobody_else_and_agrees_on_a_seed(tiny_model
     assert main(list(options)) == 1
     assert "--host 0.0.0.0: whoever reaches it could load files; set POLICY_SERVER_API_KEY" in capfd.readouterr().err
     monkeypatch.setenv("POLICY_SERVER_API_KEY", "secret")
-    with running_server(tiny_model_dir, "--host", "0.0.0.0", "--prefix-cache-mb", "0") as (_, everywhere):
+    with running_server(tiny_model_dir, "--host", "0.0.0.0") as (_, everywhere):
         other = everywhere.replace("0.0.0.0", "127.0.0.1")
         assert httpx.get(f"{other}/health").status_code == 200
         for headers in ({}, {"Authorization": "Bearer wrong"}):

@@ -14,12 +14,11 @@ import torch
 from trainer.tests.conftest import filled
 from trainer.tests.train_harness import make_job, parse_job
 from trainer.tinker.update import token_factors
-from trainer.train import grpo
-from trainer.train.channel import Channel, SamplerDiffers
-from trainer.train.groups import EPS, Batch, group_advantages, informative, training_batch
-from trainer.train.grpo import make_trainer
+from trainer.train.channel import Channel
+from trainer.train.groups import EPS, Batch, group_advantages, training_batch
 from trainer.train.job import Rollout, Row
-from trainer.train.outliers import Extreme, divergence
+from trainer.train.learn import make_trainer
+from trainer.train.ranks import Ranks
 
 CLIP = 0.2
 
@@ -27,7 +26,7 @@ CLIP = 0.2
 def tuned_trainer(model: Path, output: Path, **changes: Any) -> Any:
     """A trainer whose LoRA is not zero, so that every parameter of it has a gradient."""
     silent = Channel(source=io.StringIO(), sink=io.StringIO())
-    built = make_trainer(parse_job(make_job(model, output, **{"max_logprob_gap": 9.0, **changes})), channel=silent)
+    built = make_trainer(parse_job(make_job(model, output, **{"max_logprob_gap": 9.0, **changes})), silent, Ranks())
     filled(built.model, 1, 0.2, part="lora_B")
     return built
 
@@ -101,7 +100,7 @@ def step(trainer: Any, batch: Batch, tokens_per_forward: int = 40) -> tuple[floa
     """Loss and gradient as `training_step` makes them."""
     trainer.model.zero_grad()
     trainer.current_gradient_accumulation_steps = 1
-    trainer._tokens_per_forward = tokens_per_forward
+    trainer._job = trainer._job.model_copy(update={"tokens_per_forward": tokens_per_forward})
     trainer._collect = lambda step, tasks: batch
     loss = trainer.training_step(trainer.model, [{"prompt": "s1"}] * 4)
     return loss.item(), gradients(trainer)
@@ -202,78 +201,23 @@ def test_rows_beyond_the_threshold_are_left_out_where_their_advantage_is_negativ
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
 
 
-def test_a_sampler_that_differs_too_much_is_said_with_both_figures(tiny_model_dir, tmp_path):
-    trainer = tuned_trainer(tiny_model_dir, tmp_path, max_logprob_gap=0.5)
-    rows = [shifted(row, -0.6) for row in with_old_logps(trainer, random_rows(4, seed=3), spread=0.0)]
-    words = r"differ by 0\.6 a token in step 1, more than training.maxLogprobGap 0\.5; look at the base model"
-    with pytest.raises(SamplerDiffers, match=words):
-        step(trainer, batch_of(rows, [1.0] * 4))
-
-
-def test_a_sampler_that_is_wrong_nearly_everywhere_is_no_outlier(tiny_model_dir, tmp_path):
-    trainer = tuned_trainer(tiny_model_dir, tmp_path, max_logprob_gap=0.5)
-    rows = [shifted(row, -60) for row in with_old_logps(trainer, random_rows(4, seed=3), spread=0.0)]
-    with pytest.raises(SamplerDiffers):
-        step(trainer, batch_of(rows, [1.0] * 4))
-
-
-LOSSES = {
-    "clip and delta": {},
-    "kl": {"kl": 0.5},
-    "truncated weights": {"importance_sampling_clip_max": 2.0},
-    "truncated weights and kl": {"importance_sampling_clip_max": 2.0, "kl": 0.5},
-    "a step ahead": {"steps_ahead": 1},
-    "bfloat16 and kl": {"dtype": "bfloat16", "kl": 0.5},
-}
-
-
-@pytest.mark.parametrize("advantage", [1.0, -1.0])
-@pytest.mark.parametrize("loss", LOSSES)
-def test_one_wrong_logprob_leaves_a_step_as_it_is(loss, advantage, tiny_model_dir, tmp_path):
-    trainer = tuned_trainer(tiny_model_dir, tmp_path, off_policy_mask_threshold=99, **LOSSES[loss])
+@pytest.mark.parametrize("loss", [{}, {"kl": 0.5}])
+def test_one_wrong_logprob_leaves_a_step_as_it_is(loss, tiny_model_dir, tmp_path):
+    trainer = tuned_trainer(tiny_model_dir, tmp_path, off_policy_mask_threshold=99, **loss)
     rows = with_old_logps(trainer, random_rows(4, seed=3), spread=0.1)
-    at, last = len(rows[1].mask) - 1, rows[1].logprobs[-1]
 
-    def stepped(reported: float, mask: int = 1) -> list[torch.Tensor]:
-        row = rows[1].model_copy(
-            update={"logprobs": [*rows[1].logprobs[:at], reported], "mask": [*rows[1].mask[:at], mask]}
-        )
-        batch = batch_of([rows[0], row, *rows[2:]], [0.5, advantage, -0.3, 0.2])
+    def stepped(**changes: Any) -> list[torch.Tensor]:
+        batch = batch_of([rows[0], rows[1].model_copy(update=changes), *rows[2:]], [0.5, 1.0, -0.3, 0.2])
         tokens = sum(sum(one.mask) for one in rows)
-        value, gradient = step(trainer, Batch(batch.rows, batch.advantages, tokens, {}))
-        assert math.isfinite(value)
-        return gradient
+        return step(trainer, Batch(batch.rows, batch.advantages, tokens, {}))[1]
 
-    stepped(last)
-    assert trainer._step_metrics["bounded_tokens"] == 0
-    truncated = "importance_sampling_clip_max" in LOSSES[loss]
-    for reported in (-92.0, -100.0, -9998.0, 60.0, 1e300):
-        found = stepped(reported)
+    # A ratio of the size of the bound is clipped, or weighs nothing.
+    without = stepped(mask=[*rows[1].mask[:-1], 0])
+    for reported in (-92.0, 60.0, 1e300):
+        found = stepped(logprobs=[*rows[1].logprobs[:-1], reported])
         assert trainer._step_metrics["bounded_tokens"] == 1
-        assert trainer._step_metrics["logprob_gap"] < 0.2
-        # A ratio of the size of the bound is clipped, or weighs nothing; a truncated weight is at its largest.
-        expected = stepped(last - 15) if truncated and reported < 0 else stepped(last, mask=0)
-        if not (truncated and "kl" in LOSSES[loss]):
-            for a, b in zip(found, expected, strict=True):
-                torch.testing.assert_close(a, b, rtol=1e-3, atol=0.05 if "bfloat16" in loss else 1e-6)
-        assert all(one.isfinite().all() for one in found)
-    own = stepped(logps(trainer, rows[1])[-1].item())
-    for reported in (-9999.0, -1e30):  # vLLM's "no number": the policy's own log-prob is used
-        for a, b in zip(stepped(reported), own, strict=True):
-            torch.testing.assert_close(a, b, rtol=1e-3, atol=0.05 if "bfloat16" in loss else 1e-6)
-        assert trainer._step_metrics["bounded_tokens"] == 1
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_the_bound_changes_no_bit_of_other_steps(loss, tiny_model_dir, tmp_path, monkeypatch):
-    trainer = tuned_trainer(tiny_model_dir, tmp_path, off_policy_mask_threshold=99, **LOSSES[loss])
-    rows = with_old_logps(trainer, random_rows(4, seed=3), spread=3.0)
-    batch = batch_of([shifted(rows[0], -9.0), *rows[1:]], [1.0, -1.0, 0.5, -2.0])
-    found = step(trainer, batch)
-    monkeypatch.setattr(grpo, "LOG_RATIO_LIMIT", math.inf)
-    value, gradient = step(trainer, batch)
-    assert value == found[0]
-    assert all(torch.equal(a, b) for a, b in zip(gradient, found[1], strict=True))
+        for a, b in zip(found, without, strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-6)
 
 
 def test_a_base_far_from_the_policy_is_bounded(tiny_model_dir, tmp_path, monkeypatch):
@@ -286,23 +230,6 @@ def test_a_base_far_from_the_policy_is_bounded(tiny_model_dir, tmp_path, monkeyp
         loss, gradient = step(trainer, batch_of(rows, [1.0, -1.0, 0.5, 0.2]))
         assert math.isfinite(loss) and all(one.isfinite().all() for one in gradient)
         assert trainer._step_metrics["bounded_tokens"] == trainer._step_metrics["loss_tokens"]
-
-
-@pytest.mark.parametrize(
-    ("extreme", "step", "advice"),
-    [
-        (Extreme(89, 1, 7, own=-3, sampled=-92), 3, "policy server"),
-        (Extreme(math.inf, 1, 7, own=math.nan, sampled=-1), 1, "base_model"),
-        (Extreme(math.inf, 1, 7, own=math.nan, sampled=-92), 3, "learning_rate"),
-        (Extreme(math.inf, 1, 7, own=-3, sampled=-1, base=math.nan), 1, "base_model"),
-        (Extreme(0.1, 1, 7, own=-3, sampled=-3.1), 3, "learning_rate"),
-    ],
-)
-def test_an_error_of_the_loss_names_the_token_and_what_to_change(extreme, step, advice):
-    message = str(divergence("loss", math.nan, step, extreme, ["line 1 rows.0", "line 4 rows.2"]))
-    assert f"loss nan at step {step}: line 4 rows.2 token 7 has log-prob {extreme.own:.4g}" in message
-    named = [word for word in ("policy server", "base_model", "learning_rate") if word in message]
-    assert named == [advice]
 
 
 def test_kl_is_against_the_base_model_without_any_adapter(tiny_model_dir, tmp_path, monkeypatch):
@@ -343,18 +270,6 @@ def test_the_factors_that_a_tinker_server_is_sent_are_the_losss_derivatives(trun
     extreme = sent.extreme._replace(base=trainer._extreme.base)
     assert extreme == pytest.approx(trainer._extreme, abs=1e-4) and extreme[1:3] == (1, len(rows[1].mask) - 1)
     assert sent.logprob_gap == pytest.approx(trainer._step_metrics["logprob_gap"], abs=1e-5)
-
-
-def test_group_advantages():
-    rewards = np.array([[1.0, 0.0, 0.0, 0.0], [0.5, 0.5, 0.5, 0.5], [0.2, 0.4, 0.6, 0.8]])
-    assert informative(rewards).tolist() == [True, False, True]
-    group = group_advantages(rewards, "group")
-    assert group[0].tolist() == pytest.approx([0.75 / (0.5 + EPS)] + [-0.25 / (0.5 + EPS)] * 3)
-    assert group[1].tolist() == [0.0] * 4
-    batch = group_advantages(rewards, "batch")
-    centred = [0.75, -0.25, -0.25, -0.25, 0, 0, 0, 0, -0.3, -0.1, 0.1, 0.3]
-    std = (sum(x * x for x in centred) / 11) ** 0.5
-    assert batch.flatten().tolist() == pytest.approx([x / (std + EPS) for x in centred])
 
 
 def rollouts_of(rewards: list[list[float]], rows: list[Row]) -> list[list[Rollout]]:

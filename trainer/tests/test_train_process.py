@@ -4,8 +4,6 @@ import fcntl
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -16,7 +14,6 @@ from safetensors.torch import load_file
 
 from trainer.tests.train_harness import (
     CONFIG,
-    ROOT,
     WEIGHTS,
     Learner,
     Message,
@@ -24,12 +21,9 @@ from trainer.tests.train_harness import (
     Worker,
     at,
     make_job,
-    parse_job,
     rollouts_of,
 )
-from trainer.train.checkpoint import LEAVE_SECONDS, FolderBusy, cut_metrics, is_whole, last_whole, only_trainer
-from trainer.train.learn import save_adapter
-from trainer.train.model import build_model
+from trainer.train.checkpoint import LEAVE_SECONDS, FolderBusy, cut_metrics, is_whole, only_trainer, whole_ones
 
 STEPS = 5  # with a checkpoint every 2, the last one is not at a multiple
 
@@ -46,6 +40,10 @@ def worker(base: Path, folder: Path, **changes: Any) -> Worker:
 @pytest.fixture
 def start(tiny_model_dir, tmp_path):
     return partial(worker, tiny_model_dir, tmp_path)
+
+
+def last_whole(output: Path) -> tuple[int, Path | None]:
+    return next(whole_ones(output), (0, None))
 
 
 def asked(run: Worker) -> dict[int, list[str]]:
@@ -120,19 +118,6 @@ def test_another_model_behind_the_policy_server_ends_it_at_the_first_step(start)
     assert last_whole(run.output) == (0, None)
 
 
-def test_wrong_logprobs_of_single_tokens_are_counted_and_end_nothing(start):
-    run = start(kl=0.1, max_logprob_gap=0.02)
-    wrong = [-92.0, -100.0, -9999.0, 5.0e300]
-
-    def change(message: Message, rollouts: list[Message]) -> None:
-        for rollout in rollouts[:2]:  # one of the higher and one of the lower rewards
-            rollout["rows"][0]["logprobs"][2] = wrong[message["step"] % len(wrong)]
-
-    run.run(answering(run, change))
-    assert run.exit_code == 0, run.stderr
-    assert {one["metrics"]["bounded_tokens"] for one in run.of_type("step")} == {2}
-
-
 # A step takes one fsync, a checkpoint nine: the process kills itself at the fourth of the second checkpoint.
 IN_A_CHECKPOINT = """
 import os, signal
@@ -185,23 +170,6 @@ def test_another_job_does_not_continue_a_checkpoint(uninterrupted):
     assert error["type"] == "BadJob" and "output_dir" in error["message"]
 
 
-def test_what_is_saved_is_the_same_bytes_in_every_process(tiny_model_dir, tmp_path):
-    program = """
-import sys
-from pathlib import Path
-from trainer.train.job import Job
-from trainer.train.learn import save_adapter
-from trainer.train.model import build_model
-save_adapter(build_model(Job.model_validate_json(sys.argv[1])), Path(sys.argv[2]))
-"""
-    job = make_job(tiny_model_dir, tmp_path / "out")
-    save_adapter(build_model(parse_job(job)), tmp_path / "here")
-    command = [sys.executable, "-c", program, json.dumps(job), str(tmp_path / "there")]
-    subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": "1"}, check=True)
-    for name in (WEIGHTS, CONFIG):
-        assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes()
-
-
 def test_failures_of_the_worker_end_the_training_with_its_state_saved(start, uninterrupted):
     """Each begins where the one before it ended, and nothing of it shows in the end."""
     run = start()
@@ -218,7 +186,7 @@ def test_failures_of_the_worker_end_the_training_with_its_state_saved(start, uni
     failure = {"type": "error", "message": "policy server\nis down"}
     for step, kind, words, make in (
         (1, "RolloutsFailed", "step 1: policy server is down", lambda m: json.dumps({**failure, "id": m["id"]})),
-        (2, "DamagedBatch", "ends after 0 rollouts of 8", lambda m: run.write_batch(m, [])),
+        (2, "DamagedBatch", "holds 0 rollouts of 8", lambda m: run.write_batch(m, [])),
         (3, "DamagedBatch", "whole JSON object", torn),
     ):
         run.run(answering(step, make))
@@ -250,7 +218,7 @@ SAFETENSORS_NO_ROOM = "RuntimeError('I/O error: No space left on device (os erro
             "os.fsync = lambda file: full() if calls.append(file) or len(calls) > 5 else real(file)",
         ),
         ("import torch", TORCH_NO_ROOM, "torch.save = full"),
-        ("import trainer.train.learn as learn", SAFETENSORS_NO_ROOM, "learn.save_file = full"),
+        ("import trainer.train.model as model", SAFETENSORS_NO_ROOM, "model.save_file = full"),
     ],
     ids=["python", "torch", "safetensors"],
 )
@@ -261,6 +229,17 @@ def test_a_full_disk_is_said_and_nothing_half_written_stays(start, imports, erro
     assert not run.of_type("checkpoint")
     assert not list((run.output / ".partial").glob("checkpoint-*"))
     assert last_whole(run.output) == (0, None)
+
+
+def test_memory_that_runs_out_is_said_with_the_fix(start):
+    full = """
+import trainer.train.grpo as run
+def full(*arguments, **options): raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+run.micro_batches = full
+"""
+    run = start().run(before=full)
+    error = run.messages[-1]["error"]
+    assert error["type"] == "OutOfMemory" and "lower training.tokensPerForward" in error["message"]
 
 
 def test_a_log_that_can_not_be_written_ends_no_training(start):
@@ -279,17 +258,15 @@ real, run.training_batch = run.training_batch, talking
     assert run.messages[-1] == {"type": "done", "step": 2}
 
 
-def test_metrics_are_cut_back_to_whole_lines_of_finished_steps(tmp_path, capfd):
+def test_metrics_are_cut_back_to_whole_lines_of_finished_steps(tmp_path):
     file = tmp_path / "metrics.jsonl"
 
     def line(step: int) -> bytes:
         return json.dumps({"step": step, "reward": 0.5}).encode() + b"\n"
 
     file.write_bytes(line(1) + line(2) + b"\x00\xff\x00\n" + line(4) + b'["no object"]\n' + line(5) + line(6)[:9])
-    for _ in range(2):
-        cut_metrics(tmp_path, 4)
-        assert file.read_bytes() == line(1) + line(2) + line(4)
-    assert "holds no whole line of steps 3;" in capfd.readouterr().err
+    cut_metrics(tmp_path, 4)
+    assert file.read_bytes() == line(1) + line(2) + line(4)
     file.unlink()
     cut_metrics(tmp_path, 1)
     assert file.read_bytes() == b""
@@ -310,22 +287,6 @@ def test_a_step_trains_on_the_groups_that_the_answer_names(start):
     assert run.exit_code == 0, run.stderr
     groups = [message["metrics"]["informative_groups"] for message in run.of_type("step")]
     assert groups == [run.job["groups_per_step"] - 1] * 2
-
-
-def test_steps_without_contrast_count_and_change_nothing(start):
-    run = start(steps=4, checkpoint_every=1)
-
-    def flat(message: Message, rollouts: list[Message]) -> None:
-        """The first and the third batch have one reward a group, the others two."""
-        for number, rollout in enumerate(rollouts):
-            rollout["reward"] = number % 2 if message["step"] % 2 else 0.5
-
-    run.run(answering(run, flat))
-    assert run.exit_code == 0, run.stderr
-    metrics = [message["metrics"] for message in run.of_type("step")]
-    assert [m["informative_groups"] for m in metrics] == [0, 2, 0, 2]
-    assert [m["grad_norm"] > 0 for m in metrics] == [False, True, False, True]
-    assert run.adapter_bytes(2) == run.adapter_bytes(3) != run.adapter_bytes(1)
 
 
 @pytest.mark.parametrize(

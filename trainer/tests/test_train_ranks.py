@@ -12,7 +12,7 @@ import pytest
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
-from trainer.tests.train_harness import LORA, WEIGHTS, Learner, Message, Worker, make_job, sample_group
+from trainer.tests.train_harness import WEIGHTS, Learner, Message, Worker, make_job, sample_group
 
 slow = pytest.mark.slow
 
@@ -34,42 +34,15 @@ def together(tiny_model_dir, tmp_path_factory):
     return of_ranks(tiny_model_dir, tmp_path_factory.mktemp("together"), 2).run()
 
 
-def furthest(one: Worker, other: Worker) -> float:
-    """The largest difference between the weights of two trainings."""
-    weights, others = (load_file(run.output / "checkpoint-4" / WEIGHTS) for run in (one, other))
-    return max((weights[name] - others[name]).abs().max().item() for name in weights)
-
-
-@slow
-@pytest.mark.parametrize(
-    ("base", "changes"),
-    [
-        ("tiny_model_dir", {"kl": 0.1, "gradient_checkpointing": True}),
-        ("tiny_moe_dir", {"lora": LORA | {"target_modules": ["q_proj"]}}),
-        ("tiny_moe_dir", {"lora": LORA | {"target_modules": ["q_proj", "experts"]}}),
-    ],
-)
-def test_a_base_in_parts_trains_whatever_is_asked(base, changes, request, tmp_path):
-    folder = request.getfixturevalue(base)
-    alone = of_ranks(folder, tmp_path / "alone", 1, **changes).run()
-    parts = of_ranks(folder, tmp_path / "parts", 3, shard_base=True, **changes).run()
-    assert (alone.exit_code, parts.exit_code) == (0, 0), parts.stderr
-    assert furthest(alone, parts) < 1e-5
-
-
-@pytest.mark.parametrize(
-    ("processes", "shard_base"), [(2, False), (2, True), *(pytest.param(3, how, marks=slow) for how in (False, True))]
-)
-def test_several_processes_train_what_one_does(alone, together, tiny_model_dir, tmp_path, processes, shard_base):
-    same = processes == 2 and not shard_base
-    run = together if same else of_ranks(tiny_model_dir, tmp_path, processes, shard_base=shard_base).run()
+@pytest.mark.parametrize("processes", [2, pytest.param(3, marks=slow)])
+def test_several_processes_train_what_one_does(alone, together, tiny_model_dir, tmp_path, processes):
+    run = together if processes == 2 else of_ranks(tiny_model_dir, tmp_path, processes).run()
     assert run.exit_code == 0, run.stderr
     for one, other in zip(alone.metrics(), run.metrics(), strict=True):
         for name in ("loss", "grad_norm", "reward", "rows", "loss_tokens", "logprob_gap"):
             assert other[name] == pytest.approx(one[name], rel=1e-4, abs=1e-6), name
-    assert furthest(alone, run) < 1e-5
-    held, whole = map(int, re.findall(r"holds (\d+) of (\d+) weights", run.stderr)[0]) if shard_base else (1, processes)
-    assert held / whole == pytest.approx(1 / processes, rel=0.2)
+    weights, others = (load_file(one.output / "checkpoint-4" / WEIGHTS) for one in (alone, run))
+    assert max((weights[name] - others[name]).abs().max().item() for name in weights) < 1e-5
 
 
 @pytest.mark.parametrize("processes", [1, 2])

@@ -31,7 +31,7 @@ WEIGHTS, CONFIG = "adapter_model.safetensors", "adapter_config.json"
 Message = dict[str, Any]
 
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["trainer.train.grpo", "trainer.gepa"])
+FORKS.set_forkserver_preload(["trainer.train.learn", "trainer.gepa"])
 
 
 def make_job(base: Path, output: Path, **changes: Any) -> Message:
@@ -41,7 +41,6 @@ def make_job(base: Path, output: Path, **changes: Any) -> Message:
         "output_dir": str(output),
         "seed": 3,
         "processes": 1,
-        "shard_base": False,
         "tasks": ["s1", "s2", "s3"],
         "steps": 4,
         "groups_per_step": 2,
@@ -56,7 +55,6 @@ def make_job(base: Path, output: Path, **changes: Any) -> Message:
         "max_logprob_gap": 0.5,
         "kl": 0,
         "temperature": 1,
-        "steps_ahead": 0,
         "advantage": "group",
         "checkpoint_every": 2,
         "threads": 1,

@@ -33,17 +33,13 @@ def read_export(folder: Path) -> Exported:
         rank, alpha = int(config["r"]), float(config["lora_alpha"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise NotAnAdapter(f"{folder}: {error!r}") from error
-    factors: dict[str, set[str]] = {}
     for key, tensor in tensors.items():
-        module, _, factor = key.removeprefix(PREFIX).removesuffix(".weight").rpartition(".lora_")
-        if not module or factor not in ("A", "B") or not key.startswith(PREFIX):
-            raise NotAnAdapter(f"{folder}: {key} is no key that PEFT knows")
         if rank not in tensor.shape:
             raise NotAnAdapter(f"{folder}: {key} is {tensor.shape}, its config says r {rank}")
-        factors.setdefault(module, set()).add(factor)
-    if not factors or any(both != {"A", "B"} for both in factors.values()):
-        raise NotAnAdapter(f"{folder}: not every module has lora_A and lora_B")
-    return Exported(tensors, sorted(factors), rank, alpha)
+    modules = sorted({key.removeprefix(PREFIX).rpartition(".lora_")[0] for key in tensors})
+    if tensors.keys() != {f"{PREFIX}{module}.lora_{factor}.weight" for module in modules for factor in "AB"}:
+        raise NotAnAdapter(f"{folder}: {', '.join(tensors)} are not lora_A and lora_B of each module")
+    return Exported(tensors, modules, rank, alpha)
 
 
 def write_config(folder: Path, exported: Exported, base: str) -> None:

@@ -25,7 +25,7 @@ from trainer.train.checkpoint import (
     whole_ones,
 )
 from trainer.train.groups import check_gap, tasks_of_all_steps, training_batch
-from trainer.train.job import TokenRow, read_groups
+from trainer.train.job import Row, read_groups
 from trainer.train.outliers import divergence
 
 from .archive import WEIGHTS, read_export, write_config
@@ -191,16 +191,13 @@ class _Training:
             self._adapter.export(f"step-{self.step}", partial)
             write_config(partial, read_export(partial), self._job.base_model)
             (partial / STATE).write_text(json.dumps({"state": state, "reduction": self._reduction}))
-        self._forget(self.step - 2)
-
-    def _forget(self, step: int) -> None:
-        """Of the server's states, the last two are enough: one that is lost costs an update."""
-        file = self._output / f"checkpoint-{step}" / STATE
-        if self._server and file.is_file():
-            self._server.delete(json.loads(file.read_text())["state"])
+        # Two states are enough on the server: one that is lost costs an update.
+        earlier = self._output / f"checkpoint-{self.step - 2}" / STATE
+        if self._server and earlier.is_file():
+            self._server.delete(json.loads(earlier.read_text())["state"])
 
 
-def _calls(rows: list[TokenRow]) -> Iterator[list[int]]:
+def _calls(rows: list[Row]) -> Iterator[list[int]]:
     """Indexes of rows of like length together, so many that a request stays small."""
     call: list[int] = []
     for index in sorted(range(len(rows)), key=lambda i: rows[i].length):

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from trainer.command import BadInput, Closed
 from trainer.model_folder import unlikely_ids
-from trainer.train.job import Lora, ModelFolder, TokenRow
+from trainer.train.job import Lora, ModelFolder, Row
 
 from .archive import WEIGHTS, Exported, read_export
 from .job import vocabulary_of
@@ -27,7 +27,7 @@ SMALL, LARGE, AIM = 0.05, 1.0, 0.3
 """Of dJ: below, rounding hides it; above, it is not linear any more."""
 
 
-REDUCTIONS: dict[str, Callable[[TokenRow, list[TokenRow]], int]] = {
+REDUCTIONS: dict[str, Callable[[Row, list[Row]], int]] = {
     "sum": lambda row, rows: 1,
     "mean of rows": lambda row, rows: len(rows),
     "mean of rows' means": lambda row, rows: (row.length - 1) * len(rows),
@@ -131,7 +131,7 @@ def check_found(lora: Lora, max_grad_norm: float, found: Found) -> None:
 
 
 def _descend(
-    adapter: Adapter, asked: TokenRow, beside: TokenRow, rate: float, before: Exported, folder: Path, most: float = 0.0
+    adapter: Adapter, asked: Row, beside: Row, rate: float, before: Exported, folder: Path, most: float = 0.0
 ) -> tuple[float, float]:
     """(|dW|, dJ) of one step, whose rows are sent in two requests as the rows of large steps are."""
     rows = [asked, beside]
@@ -153,7 +153,7 @@ def _export(adapter: Adapter, folder: Path) -> Exported:
     return read_export(folder)
 
 
-def _closest(factor: float, row: TokenRow, rows: list[TokenRow]) -> str:
+def _closest(factor: float, row: Row, rows: list[Row]) -> str:
     """The reduction that makes a gradient so much smaller."""
     for name, scale in REDUCTIONS.items():
         if 0.8 < factor * scale(row, rows) < 1.25:
@@ -164,6 +164,6 @@ def _closest(factor: float, row: TokenRow, rows: list[TokenRow]) -> str:
     )
 
 
-def _row(prompt: int, completion: int, vocabulary: int) -> TokenRow:
+def _row(prompt: int, completion: int, vocabulary: int) -> Row:
     ids = unlikely_ids(prompt + completion, vocabulary)
-    return TokenRow(prompt_ids=ids[:prompt], completion_ids=ids[prompt:], mask=[1] * completion)
+    return Row(prompt_ids=ids[:prompt], completion_ids=ids[prompt:], logprobs=[0.0] * completion, mask=[1] * completion)

@@ -25,7 +25,7 @@ import numpy as np
 
 from trainer.adapter_config import ADAPTER_FILES
 from trainer.command import BadInput, write_json
-from trainer.train.job import TokenRow
+from trainer.train.job import Row
 
 os.environ.setdefault("TINKER_TELEMETRY", "0")
 logging.getLogger("httpx").setLevel(logging.WARNING)
@@ -111,8 +111,6 @@ class Server:
         if wanted in names:
             return wanted
         has = f"{self.url} has {', '.join(map(str, names[:10])) or 'no models'}"
-        if wanted is None:
-            raise BadInput(f"trainer.model is missing: {has}; name one")
         raise BadInput(f"trainer.model {wanted!r}: {has}; name one of them")
 
     def create(self, model: str, *, rank: int, seed: int, modules: list[str]) -> Adapter:
@@ -186,14 +184,15 @@ class Adapter:
     def model_id(self) -> str:
         return self._client.model_id
 
-    def logprobs(self, rows: list[TokenRow]) -> list[np.ndarray]:
+    def logprobs(self, rows: list[Row]) -> list[np.ndarray]:
         """Of each row's completion tokens."""
         with _asked("forward"):
-            data = [_datum(row, np.zeros(len(row.completion_ids)), None) for row in rows]
+            zeros = [np.zeros(len(row.completion_ids)) for row in rows]
+            data = [_datum(row, zero, zero) for row, zero in zip(rows, zeros, strict=True)]
             out = _wait(self._client.forward(data, LOSS))
             return [_completion(row, one) for row, one in zip(rows, out.loss_fn_outputs, strict=True)]
 
-    def add_gradient(self, rows: list[TokenRow], factors: list[np.ndarray], own: list[np.ndarray]) -> None:
+    def add_gradient(self, rows: list[Row], factors: list[np.ndarray], own: list[np.ndarray]) -> None:
         """Adds, for every completion token, its factor times the gradient of its log-prob, reduced as the server does.
         `own`: the adapter's log-probs of these tokens now."""
         with _asked("forward_backward"):
@@ -220,26 +219,19 @@ class Adapter:
             url = _wait(rest.get_checkpoint_archive_url(self.model_id, checkpoint)).url
             archive = httpx.get(url, follow_redirects=True, timeout=600).raise_for_status().content
             with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-                members = {Path(member.name).name: member for member in tar.getmembers() if member.isfile()}
+                files = {Path(member.name).name: tar.extractfile(member) for member in tar if member.isfile()}
+                if not files.keys() >= set(ADAPTER_FILES):
+                    raise ValueError(f"the archive has {', '.join(files) or 'nothing'}, not {', '.join(ADAPTER_FILES)}")
                 folder.mkdir(parents=True, exist_ok=True)
                 for file in ADAPTER_FILES:
-                    (folder / file).write_bytes(_content(tar, members, file))
+                    (folder / file).write_bytes(files[file].read())
             with suppress(Exception):
                 rest.delete_checkpoint(self.model_id, f"sampler_weights/{checkpoint}").result(timeout=30)
 
 
-def _content(tar: tarfile.TarFile, members: dict[str, tarfile.TarInfo], name: str) -> bytes:
-    member = members.get(name)
-    content = tar.extractfile(member) if member else None
-    if content is None:
-        raise ValueError(f"the archive has no {name}, only {', '.join(members) or 'nothing'}")
-    return content.read()
-
-
-def _datum(row: TokenRow, factor: np.ndarray, own: np.ndarray | None) -> Any:
+def _datum(row: Row, factor: np.ndarray, own: np.ndarray) -> Any:
     """The server's row has a token less: each of its places predicts the next."""
     ids = row.prompt_ids + row.completion_ids
-    own = np.zeros(len(factor)) if own is None else own
 
     def whole(values: np.ndarray) -> Any:
         prompt = np.zeros(len(row.prompt_ids) - 1)
@@ -255,5 +247,5 @@ def _datum(row: TokenRow, factor: np.ndarray, own: np.ndarray | None) -> Any:
     )
 
 
-def _completion(row: TokenRow, output: Any) -> np.ndarray:
+def _completion(row: Row, output: Any) -> np.ndarray:
     return np.asarray(output["logprobs"].data, dtype=np.float64)[len(row.prompt_ids) - 1 :]

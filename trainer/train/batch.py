@@ -1,18 +1,22 @@
 """From the rows of a step to the inputs of the loss, in chunks. Invariant: ids, masks and log-probs are trained on as
 they were recorded."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import torch
 
 from .groups import Batch
-from .job import Row, TokenRow
+from .job import Row
+
+FORWARD_COST = 100
+"""Tokens that take as long as the overhead of a forward."""
 
 
 def micro_batches(
     batch: Batch, *, tokens_per_forward: int, pad_id: int, device: torch.device, shares: bool = False
 ) -> list[dict[str, torch.Tensor]]:
-    """Inputs for TRL's loss, in chunks of at most `tokens_per_forward` tokens; `shares` as in `chunks` (logps.py).
+    """Inputs for TRL's loss, in chunks of at most `tokens_per_forward` tokens.
 
     Rows are padded on the right only: what follows a token never reaches it in a causal model, so padding is exact.
     TRL's `prompt` is the part that all rows of the micro-batch have as prompt; the rest of longer prompts counts as
@@ -27,28 +31,25 @@ def micro_batches(
     ]
 
 
-def chunks(rows: Sequence[TokenRow], tokens: int, *, shares: bool = False) -> list[list[int]]:
+def chunks(rows: Sequence[Row], tokens: int, *, shares: bool = False) -> list[list[int]]:
     """Indexes of rows of like length together, the longest first, each chunk at most so many padded tokens, or one row.
-    `shares`: a row is followed by the others of its prompt, which is computed once, without padding."""
-    order = sorted(range(len(rows)), key=lambda i: rows[i].length, reverse=True)
-    if shares:
-        by_prompt: dict[tuple[int, ...], list[int]] = {}
-        for index in order:
-            by_prompt.setdefault(tuple(rows[index].prompt_ids), []).append(index)
-        order = [index for group in by_prompt.values() for index in group]
-
-    def computed(chunk: list[int]) -> int:
-        if not shares:
-            return rows[chunk[0]].length * len(chunk)
-        prompts = {tuple(rows[i].prompt_ids) for i in chunk}
-        return sum(map(len, prompts)) + sum(len(rows[i].completion_ids) for i in chunk)
-
+    `shares`: rows with a common prompt, which is computed once, are in chunks of their own."""
+    prompts = [tuple(row.prompt_ids) if shares else () for row in rows]
+    number = Counter(prompts)
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for index in sorted(range(len(rows)), key=lambda i: rows[i].length, reverse=True):
+        groups.setdefault(prompts[index] if number[prompts[index]] > 1 else (), []).append(index)
     made: list[list[int]] = []
-    for index in order:
-        if made and computed([*made[-1], index]) <= tokens:
-            made[-1].append(index)
-        else:
-            made.append([index])
+    for prompt, members in groups.items():
+        width = longest = 0
+        for left, index in zip(range(len(members), 0, -1), members, strict=True):
+            own, chunk = rows[index].length - len(prompt), made[-1] if width else []
+            is_full = len(prompt) + width * (len(chunk) + 1) > tokens or longest * (len(chunk) + 1) > 4 * tokens
+            if not width or is_full or (width - own) * left > len(prompt) + FORWARD_COST:
+                made.append([index])
+                width, longest = own, rows[index].length
+            else:
+                chunk.append(index)
     return made
 
 

@@ -1,9 +1,9 @@
 """The two pipes to the gpu worker (docs/learner-protocol.md): JSON lines out on what was stdout, answers in on stdin.
 
 Invariant: whoever else prints to fd 1 (libraries, progress bars) reaches stderr, which never fails. SIGTERM, SIGINT,
-end of file on stdin and a closed stdout all mean the same: stop between two optimizer steps. Only `ask` and
-`stop_if_asked` raise `Interrupted`, so the state that is saved afterwards is always that of a finished step. A learner
-that breaks ends with one `error` line."""
+end of file on stdin and a closed stdout all mean the same: stop between two optimizer steps. Only `ask` raises
+`Interrupted`, so the state that is saved afterwards is always that of a finished step. A learner that breaks ends with
+one `error` line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import errno
 import io
 import json
 import os
-import select
 import signal
 import sys
 import time
@@ -23,12 +22,18 @@ from typing import Any, TextIO
 
 from pydantic import BaseModel
 
-from trainer.command import BadInput, fields_of, options_of, read_input
+from trainer.command import BadInput, is_out_of_memory, options_of, read_input
 
 from .job import set_threads, use_device
 
 TELL_SECONDS = 1.0
 """Between two lines of progress."""
+
+
+OUT_OF_MEMORY = (
+    "the trainer is out of memory; lower training.tokensPerForward, set training.gradientCheckpointing to true, "
+    "take a smaller base model, or give the machine more memory"
+)
 
 
 class Interrupted(Exception):
@@ -70,7 +75,7 @@ class Channel:
     def __init__(self, source: TextIO, sink: TextIO) -> None:
         self._source, self._sink = source, sink
         self._requests = 0
-        self._stopping = self._waiting = self._is_owed = False
+        self._stopping = self._waiting = False
         self._told = time.monotonic()
 
     @classmethod
@@ -93,32 +98,20 @@ class Channel:
             self._stopping = True
 
     def progress(self, *, step: int, done: int, total: int) -> None:
-        """Tells how many micro-batches of a step's update are done; not more often than anybody reads it: a worker that
-        makes what it was asked for reads nothing."""
-        if self._is_owed and not self._can_read():
-            return
+        """Tells how many micro-batches of a step's update are done."""
         if time.monotonic() - self._told >= TELL_SECONDS:
             self._told = time.monotonic()
             self.send("progress", step=step, done=done, total=total)
 
     def ask(self, type: str, *, answers: dict[str, str], step: int, **fields: Any) -> dict[str, Any]:
-        """Asks for something that a step needs and returns the answer. Raises what `answer` does."""
-        self.request(type, step=step, **fields)
-        return self.answer(type, answers=answers, step=step)
-
-    def request(self, type: str, *, step: int, **fields: Any) -> None:
-        """Asks, under a number of its own."""
-        self._requests += 1
-        self._is_owed = True
-        if not self._stopping:
-            self.send(type, step=step, **fields, id=self._requests)
-
-    def answer(self, type: str, *, answers: dict[str, str], step: int) -> dict[str, Any]:
-        """The answer to the last request. `answers`: by type of answer, the field that it has to hold.
+        """Asks for something that a step needs and returns the answer. `answers`: by type of answer, the field that it
+        has to hold.
 
         Raises Interrupted, RolloutsFailed (the worker says it could not) or ProtocolError."""
+        self._requests += 1
+        if not self._stopping:
+            self.send(type, step=step, **fields, id=self._requests)
         line = self._read_line()
-        self._is_owed = False
         try:
             answer = json.loads(line)
             kind, number = answer["type"], answer["id"]
@@ -132,15 +125,6 @@ class Channel:
         if kind == "error":
             raise RolloutsFailed(f"{type} of step {step}: {message}")
         return answer
-
-    def stop_if_asked(self) -> None:
-        """For a learner that asks for nothing, between two steps. Raises Interrupted."""
-        # Nobody writes to it: what can be read is its end.
-        if self._stopping or self._can_read():
-            raise Interrupted
-
-    def _can_read(self) -> bool:
-        return bool(select.select([self._source], [], [], 0)[0])
 
     def _read_line(self) -> str:
         self._waiting = True
@@ -166,7 +150,7 @@ def run_learner(
 ) -> int:
     """A subcommand that speaks the learner protocol. Returns the exit code: 0 when done or interrupted, 1 after an
     error. `run` imports what is heavy (seconds) once the job has been checked."""
-    path = options_of(argv, program, description, job=fields_of(model))["job"]
+    path = options_of(argv, program, description, "job")["job"]
     channel = Channel.take_stdio()
     try:
         job = read_input(model, path, name="--job")
@@ -182,6 +166,8 @@ def run_learner(
             traceback.print_exc(file=sys.stderr)
         if is_full(error):
             kind, message = "DiskFull", f"no room to save: {message}; free some, and it goes on by itself"
+        elif is_out_of_memory(error):
+            kind, message = "OutOfMemory", f"{OUT_OF_MEMORY} ({message})"
         channel.send("error", error={"type": kind, "message": message})
         return 1
     return 0

@@ -11,7 +11,6 @@ import json
 import os
 import re
 import shutil
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,25 +69,16 @@ def new_checkpoint(output: Path, step: int, *, fingerprint: str) -> Iterator[tup
     partial = partial_dir(output) / final.name
     try:
         yield partial, final
-        _publish(partial, final, fingerprint=fingerprint)
+        files = {str(file.relative_to(partial)): sha256(file) for file in partial.rglob("*") if file.is_file()}
+        (partial / MANIFEST).write_text(json.dumps({"job": fingerprint, "files": files}, indent=1))
+        for path in (*map(partial.joinpath, files), partial / MANIFEST, partial):
+            _sync(path)
+        shutil.rmtree(final, ignore_errors=True)  # one that is not whole: a whole one is never written again
+        partial.rename(final)
+        _sync(final.parent)
     except Exception:
         shutil.rmtree(partial, ignore_errors=True)  # on a full disk, its room is wanted
         raise
-
-
-def _publish(partial: Path, final: Path, *, fingerprint: str) -> None:
-    files = {}
-    for file in sorted(path for path in partial.rglob("*") if path.is_file()):
-        files[str(file.relative_to(partial))] = sha256(file)
-        _sync(file)
-    manifest = partial / MANIFEST
-    manifest.write_text(json.dumps({"job": fingerprint, "files": files}, indent=1))
-    _sync(manifest)
-    _sync(partial)
-    if final.exists():  # only one that is not whole: a whole one is never written again
-        shutil.rmtree(final)
-    partial.rename(final)
-    _sync(final.parent)
 
 
 def is_whole(folder: Path) -> bool:
@@ -98,17 +88,6 @@ def is_whole(folder: Path) -> bool:
         return all(sha256(folder / name) == digest for name, digest in files.items())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
-
-
-def fingerprint_of(folder: Path) -> str:
-    """The fingerprint of the job that a whole checkpoint belongs to."""
-    return json.loads((folder / MANIFEST).read_text())["job"]
-
-
-def last_whole(output: Path) -> tuple[int, Path | None]:
-    """(finished steps, folder) of the newest whole checkpoint, or (0, None). Removes what was left half-written."""
-    shutil.rmtree(partial_dir(output), ignore_errors=True)
-    return next(whole_ones(output), (0, None))
 
 
 def whole_ones(output: Path) -> Iterator[tuple[int, Path]]:
@@ -128,8 +107,9 @@ def resume_point(job: Job) -> tuple[int, Path | None]:
     """(finished steps, folder) of the checkpoint that a training goes on from, or (0, None); its metrics end there.
     Raises BadInput for one of another job."""
     output = job.output
-    step, checkpoint = last_whole(output)
-    if checkpoint and fingerprint_of(checkpoint) != job.fingerprint():
+    shutil.rmtree(partial_dir(output), ignore_errors=True)
+    step, checkpoint = next(whole_ones(output), (0, None))
+    if checkpoint and json.loads((checkpoint / MANIFEST).read_text())["job"] != job.fingerprint():
         raise BadInput(f"output_dir {job.output_dir}: holds {checkpoint.name} of another job; name an empty folder")
     if step > job.steps:
         raise BadInput(f"steps {job.steps}: {checkpoint} is already past it; raise steps or name an empty folder")
@@ -156,20 +136,13 @@ def append_metrics(output: Path, step: int, metrics: dict[str, Any]) -> None:
 
 def cut_metrics(output: Path, step: int) -> None:
     """Cuts the file back to the finished steps. A killed run may have written more than its checkpoint, or half a line;
-    a line that can't be read is dropped, and said on stderr: what is lost is a point of a curve."""
+    a line that can't be read is dropped: what is lost is a point of a curve."""
     path = output / METRICS
     kept: dict[int, bytes] = {}
-    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else None
-    for line in lines or []:
+    for line in path.read_bytes().splitlines(keepends=True) if path.exists() else []:
         try:
-            number = json.loads(line)["step"]
+            if line.endswith(b"\n") and (number := json.loads(line)["step"]) <= step:
+                kept[number] = line
         except (ValueError, KeyError, TypeError):
             continue
-        if line.endswith(b"\n") and type(number) is int and 1 <= number <= step:
-            kept[number] = line
-    lost = [number for number in range(1, step + 1) if number not in kept]
-    if lost:
-        print(f"{path} holds no whole line of steps {', '.join(map(str, lost))}; they are left out", file=sys.stderr)
-    ordered = [kept[number] for number in sorted(kept)]
-    if ordered != lines:
-        write_whole(path, b"".join(ordered))
+    write_whole(path, b"".join(kept.values()))

@@ -1,10 +1,8 @@
-"""One training with GRPO on rollouts that the worker makes, each step's under the weights as they are, or as they were
-before the last update where rollouts are made a step ahead.
+"""The trainer of one LoRA with GRPO on rollouts that the worker makes, each step's under the weights as they are.
 
 Invariants: one optimizer step per rollout batch, on the sampled ids, against the sampler's log-probs: the ratio to
-these is the importance weight of a token, and clip and delta bound it. It is what corrects rollouts that were made a
-step ahead, by the policy from before the last update. They are at temperature 1: rows that were
-sampled at another one are held against the policy's own of this step.
+these is the importance weight of a token, and clip and delta bound it. Rows that were sampled at another temperature
+than 1 are held against the policy's own log-probs of this step.
 
 The loss (clip, KL, MoE terms) and the training loop are TRL's. Three seams of TRL are replaced: `training_step`, so
 that constant groups enter neither the loss nor its normaliser, rollouts may have several rows, and padding stays small
@@ -20,43 +18,19 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from datasets import Dataset
-from transformers import AutoTokenizer
+from transformers import Trainer
+from transformers.trainer_callback import PrinterCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from .batch import micro_batches
 from .channel import Channel, Diverged
-from .checkpoint import policy_of
-from .groups import Batch, check_gap, tasks_of_all_steps, training_batch
+from .checkpoint import append_metrics, is_whole, new_checkpoint, partial_dir, policy_of
+from .groups import Batch, check_gap, training_batch
 from .job import Job, read_groups
-from .learn import TellsAndSaves, learn, save_adapter
 from .logps import SampledLogps
-from .model import build_model
+from .model import save_adapter
 from .outliers import LOG_RATIO_LIMIT, NO_LOGPROB, Extreme, divergence, mean_gap
 from .ranks import Ranks
-
-BEFORE = Path("before", "policy")
-"""In a checkpoint: the policy from before its last update, which makes the next step's rollouts where these are made
-ahead. So deep that transformers does not take it for an adapter to load."""
-
-
-def run(job: Job, channel: Channel) -> None:
-    """Trains until done or interrupted and says so. Raises what `learn` does."""
-    learn(job, channel, lambda checkpoint: make_trainer(job, channel, Ranks.start(job, checkpoint)))
-
-
-def make_trainer(job: Job, channel: Channel, ranks: Ranks | None = None) -> CapabilityTrainer:
-    """Model, data and TRL trainer of a job; the trainer's every step asks `channel` for its rollouts."""
-    ranks, model = ranks or Ranks(), build_model(job)
-    return CapabilityTrainer(
-        model=ranks.shard(model) if job.shard_base else model,
-        args=grpo_config(job),
-        train_dataset=Dataset.from_dict({"prompt": tasks_of_all_steps(job)}),
-        processing_class=AutoTokenizer.from_pretrained(job.base_model),
-        job=job,
-        channel=channel,
-        ranks=ranks,
-    )
 
 
 def grpo_config(job: Job, **changes: Any) -> GRPOConfig:
@@ -94,29 +68,27 @@ def grpo_config(job: Job, **changes: Any) -> GRPOConfig:
     return GRPOConfig(**{**settings, **changes})
 
 
-def _no_rewards(**_: Any) -> list[float]:
-    """TRL wants a reward function; here rewards come with the rollouts."""
-    raise NotImplementedError("rewards come with the rollouts")
+class CapabilityTrainer(GRPOTrainer):
+    """Finished steps are lines of metrics.jsonl and messages; of several processes, rank 0 alone reports and saves."""
 
-
-class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
-    def __init__(self, *, job: Job, ranks: Ranks, **kwargs: Any) -> None:
-        super().__init__(reward_funcs=_no_rewards, job=job, **kwargs)
-        self._ranks, self.leads = ranks, ranks.rank == 0
-        self._tokens_per_forward = job.tokens_per_forward
-        self._asked = -1
-        """The last step whose rollouts were asked for."""
+    def __init__(self, *, job: Job, channel: Channel | None, ranks: Ranks, **kwargs: Any) -> None:
+        super().__init__(reward_funcs=lambda **_: [], **kwargs)  # rewards come with the rollouts
+        self.remove_callback(PrinterCallback)
+        self.processing_class = None  # checkpoints hold no tokenizer
+        self._job, self._channel, self._ranks, self._output = job, channel, ranks, job.output
         self._step_metrics: dict[str, float] = {}
         self._update_started = 0.0
         self._micro: dict[str, torch.Tensor] = {}
-        self._at_one, self._gap, self._gap_tokens = torch.empty(0), 0.0, 0
-        self._masked_rows = self._bounded_tokens = 0
+        self._at_one = torch.empty(0)
+        self._sums: dict[str, float] = {}
+        """Sums over the tokens and rows of a step."""
         self._extreme, self._row_names = Extreme(), list[str]()
-        # In half precision TRL's forward computes under autocast; layers in parts are whole in their own forward alone.
-        self._sampled = None if self.args.bf16 or job.shard_base else SampledLogps(self.model.get_base_model())
+        # In half precision TRL's forward computes under autocast.
+        shares = not self.args.gradient_checkpointing
+        self._sampled = None if self.args.bf16 else SampledLogps(self.model.get_base_model(), shares=shares)
 
     def _collect(self, step: int, tasks: list[str]) -> Batch:
-        """Rollouts of a step; those of the next are asked for where they are made ahead. Raises what asking does."""
+        """Returns the rollouts of a step. Raises what asking does."""
         rollouts = json.loads(
             self._ranks.shared(f"rollouts of step {step}", lambda: json.dumps(self._rollouts(step, tasks)))
         )
@@ -125,44 +97,14 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
         groups = read_groups(
             Path(rollouts["file"]), tasks=tasks, group_size=self._job.group_size, vocabulary=vocabulary
         )
-        if self._job.steps_ahead:
-            self._ranks.wait()  # for whoever reads the file, which may be the next one's then
-            if self.leads:
-                self._ask_ahead(step + 1)
         return training_batch(groups, self._job.advantage)
 
     def _rollouts(self, step: int, tasks: list[str]) -> dict[str, Any]:
-        if self._asked < step:
-            if self._job.steps_ahead and step > 0:  # resumed: as they were asked for by whoever wrote the checkpoint
-                self._ask(step, tasks, self._output / f"checkpoint-{step}" / BEFORE, ahead=1)
-            else:
-                self._ask(step, tasks, self._save_weights(step))
-        return self._channel.answer("rollouts", step=step, answers={"rollouts": "file"})
-
-    def _ask_ahead(self, step: int) -> None:
-        """Asks for a step's rollouts by the policy as it is, before the update that precedes the step."""
-        adapter = self._save_weights(step - 1)
-        if step < self._job.steps:
-            size = self._job.groups_per_step
-            self._ask(step, tasks_of_all_steps(self._job)[step * size :][:size], adapter, ahead=1)
-
-    def _ask(self, step: int, tasks: list[str], adapter: Path, **fields: int) -> None:
-        asked = {"tasks": tasks, "group_size": self._job.group_size, "policy": policy_of(adapter), **fields}
-        self._channel.request("rollouts", step=step, **asked)
-        self._asked = step
-
-    def _save_weights(self, step: int) -> Path:
-        """Of so many finished steps, until the next request."""
-        weights = self._output / "weights"
+        weights = self._output / "weights"  # kept until the next request
         shutil.rmtree(weights, ignore_errors=True)
         save_adapter(self.model, adapter := weights / f"step-{step}")
-        return adapter
-
-    def _save(self, output_dir: str, state_dict: dict | None = None) -> None:
-        super()._save(output_dir, state_dict)
-        step = self.state.global_step
-        if self._job.steps_ahead and step > 0:
-            shutil.copytree(self._output / "weights" / f"step-{step - 1}", Path(output_dir) / BEFORE)
+        fields = {"tasks": tasks, "group_size": self._job.group_size, "policy": policy_of(adapter)}
+        return self._channel.ask("rollouts", step=step, **fields, answers={"rollouts": "file"})
 
     def training_step(
         self, model: torch.nn.Module, inputs: list[dict[str, str]], num_items_in_batch: Any = None
@@ -172,18 +114,17 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
         batch = self._collect(self.state.global_step, [row["prompt"] for row in inputs[:: self.num_generations]])
         self._update_started = time.perf_counter()
         model.train()
-        loss = torch.zeros((), device=self.args.device)
-        self._gap, self._gap_tokens, self._masked_rows, self._bounded_tokens = 0.0, 0, 0, 0
-        entropy = kl = 0.0
+        names = ("loss", "entropy", "kl", "gap", "gap_tokens", "masked_rows", "bounded_tokens")
+        self._sums = sums = dict.fromkeys(names, 0.0)
         self._extreme, self._row_names = Extreme(), batch.names
         micros = micro_batches(
             batch,
-            tokens_per_forward=self._tokens_per_forward,
+            tokens_per_forward=self._job.tokens_per_forward,
             pad_id=self._tokenizer.pad_token_id,
             device=self.args.device,
-            shares=self._sampled is not None and self._sampled.usable and self._sampled.shares,
+            shares=self._sampled is not None and self._sampled.shares,
         )
-        own, most = self._ranks.own([one["prompt_ids"].numel() + one["completion_ids"].numel() for one in micros])
+        own = self._ranks.own([one["prompt_ids"].numel() + one["completion_ids"].numel() for one in micros])
         for done, index in enumerate(own, start=1):
             self._micro = micro = micros[index]
             if self._ranks.size > 1:  # dropout, whichever rank computes it
@@ -192,47 +133,31 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
                 micro["ref_per_token_logps"] = self._base_logps(micro)
             part = self.compute_loss(model, micro)
             self.accelerator.backward(part)
-            loss += part.detach()
-            entropy += self._sum_of("entropy")
-            kl += self._sum_of("kl")
-            self._channel.progress(step=self.state.global_step, done=done, total=len(own))
-        if self._job.shard_base:
-            self._keep_up(model, most - len(own))
+            sums["loss"] += part.item()
+            for name in ("entropy", "kl"):
+                if means := self._metrics["train"].get(name):  # which TRL has just recorded
+                    sums[name] += means[-1] * int(micro["tool_mask"].sum())
+            if self._channel:
+                self._channel.progress(step=self.state.global_step, done=done, total=len(own))
         if self._ranks.size > 1:
-            counts = self._gap_tokens, self._masked_rows, self._bounded_tokens
-            total, self._gap, entropy, kl, *counts = self._ranks.add(model, loss, self._gap, entropy, kl, *counts)
-            loss = torch.tensor(total, device=self.args.device)
-            self._gap_tokens, self._masked_rows, self._bounded_tokens = map(int, counts)
-        if not math.isfinite(loss.item()):
-            raise self.divergence("loss", loss.item(), self.state.global_step + 1)
-        gap = mean_gap(self._gap, self._gap_tokens, batch.known_tokens)
+            self._ranks.add(model, sums)
+        if not math.isfinite(sums["loss"]):
+            raise self._divergence("loss", sums["loss"], self.state.global_step + 1)
+        gap = mean_gap(sums["gap"], sums["gap_tokens"], batch.known_tokens)
         check_gap(self._job, gap, self.state.global_step + 1)
+        tokens = batch.tokens
         self._step_metrics = {
             **batch.metrics,
             "rows": len(batch.rows),
-            "loss_tokens": batch.tokens,
-            "masked_rows": self._masked_rows,
-            "bounded_tokens": self._bounded_tokens,
-            **({"entropy": entropy / batch.tokens} if batch.tokens and math.isfinite(entropy) else {}),
-            **({"kl": kl / batch.tokens} if batch.tokens and self.beta != 0.0 else {}),
+            "loss_tokens": tokens,
+            "masked_rows": int(sums["masked_rows"]),
+            "bounded_tokens": int(sums["bounded_tokens"]),
+            **({"entropy": sums["entropy"] / tokens} if tokens and math.isfinite(sums["entropy"]) else {}),
+            **({"kl": sums["kl"] / tokens} if tokens and self.beta != 0.0 else {}),
             **({} if math.isnan(gap) or not batch.known_tokens else {"logprob_gap": gap}),
             "rollouts_seconds": self._update_started - started,
         }
-        return loss
-
-    def _sum_of(self, name: str) -> float:
-        """Returns the sum over the micro-batch's loss tokens of a metric whose mean TRL has just recorded."""
-        means = self._metrics["train"].get(name)
-        return means[-1] * int(self._micro["tool_mask"].sum()) if means else 0.0
-
-    def _keep_up(self, model: torch.nn.Module, forwards: int) -> None:
-        """Lends the other ranks this one's parts of the layers, for as many micro-batches as it has fewer than they."""
-        token = torch.zeros((1, 1), dtype=torch.long, device=self.args.device)
-        for _ in range(forwards):
-            if self.beta != 0.0:
-                with torch.no_grad(), self.model.disable_adapter():
-                    model(input_ids=token, use_cache=False)
-            self.accelerator.backward(model(input_ids=token, use_cache=False).logits.sum() * 0)
+        return torch.tensor(sums["loss"], device=self.args.device)
 
     def _base_logps(self, micro: dict[str, torch.Tensor]) -> torch.Tensor:
         ids = torch.cat([micro["prompt_ids"], micro["completion_ids"]], dim=1)
@@ -251,10 +176,7 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
             return result
         wanted = torch.zeros_like(ids)
         wanted[:, -completion:] = self._micro["tool_mask"]
-        prompts = self._micro["prompt_lengths"]
-        logps, at_one, entropies = self._sampled(
-            ids, lengths=mask.sum(1), prompts=prompts, wanted=wanted, temperature=self.temperature
-        )
+        logps, at_one, entropies = self._sampled(ids, wanted=wanted, temperature=self.temperature)
         self._at_one = at_one[:, -completion:]
         return logps[:, -completion:], entropies[:, -completion:], None
 
@@ -267,8 +189,8 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
         distance = (self._at_one - reported).abs()
         is_bounded = (distance > LOG_RATIO_LIMIT) & ~unknown
         differences = distance[known & ~is_bounded]
-        self._gap += differences.sum().item()
-        self._gap_tokens += differences.numel()
+        self._sums["gap"] += differences.sum().item()
+        self._sums["gap_tokens"] += differences.numel()
         self._count_bounded(is_bounded | unknown, torch.where(unknown, 0.0, distance), own, base)
         # The loss reads these next. TRL multiplies the KL term by the ratio, which says nothing where it is bounded.
         least, largest = own - LOG_RATIO_LIMIT, own + LOG_RATIO_LIMIT
@@ -289,7 +211,7 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
         if self.beta != 0.0:
             from_base = (own - base).abs()
             is_bounded, distance = is_bounded | (from_base > LOG_RATIO_LIMIT), torch.maximum(distance, from_base)
-        self._bounded_tokens += int((is_bounded & carries_loss).sum())
+        self._sums["bounded_tokens"] += int((is_bounded & carries_loss).sum())
         distance = torch.where(own.isfinite() & base.isfinite(), distance.nan_to_num(), math.inf)
         place = int(torch.where(carries_loss, distance, 0.0).argmax())
         row, column = divmod(place, own.size(1))
@@ -303,15 +225,47 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
                 base=base[row, column].item(),
             )
 
-    def divergence(self, name: str, value: float, step: int) -> Diverged:
+    def _divergence(self, name: str, value: float, step: int) -> Diverged:
         distance, row, token, *logprobs = self._ranks.largest(self._extreme)
         return divergence(name, value, step, Extreme(distance, int(row), int(token), *logprobs), self._row_names)
 
     def get_off_policy_mask(self, advantages: torch.Tensor, **given: Any) -> torch.Tensor:
         """TRL's, a row's tokens alike; what it leaves out is counted."""
         kept = GRPOTrainer.get_off_policy_mask(advantages[:, :1], **given)
-        self._masked_rows += int((kept == 0).sum())
+        self._sums["masked_rows"] += int((kept == 0).sum())
         return kept
 
-    def metrics_of_step(self) -> dict[str, float]:
-        return {**self._step_metrics, "update_seconds": time.perf_counter() - self._update_started}
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        """Reports a finished step."""
+        if "grad_norm" not in logs:  # the summary at the end of training
+            return
+        step = self.state.global_step
+        for name in ("loss", "grad_norm"):
+            if not math.isfinite(logs[name]):
+                raise self._divergence(name, logs[name], step)
+        metrics = {name: logs[name] for name in ("loss", "grad_norm", "learning_rate")} | self._step_metrics
+        metrics["update_seconds"] = time.perf_counter() - self._update_started
+        self._metrics["train"].clear()
+        if self._ranks.rank > 0:
+            return
+        append_metrics(self._output, step, metrics)
+        self._channel.send("step", step=step, metrics=metrics)
+        self.control = self.callback_handler.on_log(self.args, self.state, self.control, metrics)
+
+    def save_checkpoint(self) -> None:
+        """Saves the state of the last finished step, unless it is saved already."""
+        if not is_whole(self._output / f"checkpoint-{self.state.global_step}"):
+            self._save_checkpoint(self.model, None)
+
+    def _save_checkpoint(self, model: torch.nn.Module, trial: None) -> None:
+        if self._ranks.rank > 0:
+            return
+        with new_checkpoint(self._output, self.state.global_step, fingerprint=self._job.fingerprint()) as (_, final):
+            Trainer._save_checkpoint(self, model, trial)  # not TRL's, which writes a model card as well
+        self._channel.send("checkpoint", step=self.state.global_step, policy=policy_of(final))
+
+    def _get_output_dir(self, trial: None) -> str:
+        return str(partial_dir(self._output))
+
+    def _save(self, output_dir: str, state_dict: dict | None = None) -> None:
+        save_adapter(self.model, Path(output_dir))

@@ -17,15 +17,9 @@ from typing import Annotated, ClassVar, Literal, TypeVar
 from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from trainer.command import BadInput, Closed, Strict, first_problem
+from trainer.model_folder import model_at
 
-
-def _is_a_model(folder: str) -> str:
-    if not (Path(folder) / "config.json").is_file():
-        raise ValueError("no model folder (config.json) there; build the base model or name its folder")
-    return folder
-
-
-ModelFolder = Annotated[str, AfterValidator(_is_a_model)]
+ModelFolder = Annotated[str, AfterValidator(lambda folder: str(model_at(Path(folder), name="folder")))]
 
 
 class Lora(Closed):
@@ -53,8 +47,6 @@ class Job(Closed):
     report_to: Literal["tensorboard", "wandb", "none"]
     processes: int = Field(ge=1)
     """One a device; each computes a part of every step."""
-    shard_base: bool
-    """Whether each holds a part of the base model's weights alone."""
     tasks: list[str] = Field(min_length=1)
     steps: int = Field(ge=1)
     groups_per_step: int = Field(ge=1)
@@ -68,8 +60,6 @@ class Job(Closed):
     kl: float = Field(ge=0)
     temperature: float = Field(gt=0)
     """Greedy rollouts of a group are all the same."""
-    steps_ahead: int = Field(ge=0, le=1)
-    """1: a step's rollouts are made while the step before is trained, by the policy from before it."""
     advantage: Literal["group", "batch"]
 
     @property
@@ -79,7 +69,7 @@ class Job(Closed):
 
     INDECISIVE: ClassVar[set[str]] = {
         *("base_model", "output_dir", "steps", "checkpoint_every"),
-        *("threads", "processes", "shard_base", "report_to"),
+        *("threads", "processes", "report_to"),
     }
     """Fields that do not decide the weights of step N as they are."""
 
@@ -98,20 +88,6 @@ class Job(Closed):
                 f"no such package; run `{sys.executable} -m pip install {tool}`, or set training.reportTo to none"
             )
         return tool
-
-    @field_validator("steps_ahead")
-    @classmethod
-    def _is_corrected(cls, ahead: int, info: ValidationInfo) -> int:
-        if ahead and info.data.get("temperature", 1) != 1:
-            raise ValueError("rollouts at another temperature than 1 are not corrected for the update; set it to 0")
-        return ahead
-
-    @field_validator("shard_base")
-    @classmethod
-    def _has_parts(cls, shard: bool, info: ValidationInfo) -> bool:
-        if shard and info.data.get("processes", 2) < 2:
-            raise ValueError("one process holds the base whole; give it several GPUs, or set it to false")
-        return shard
 
     @field_validator("groups_per_step")
     @classmethod
@@ -148,11 +124,12 @@ class DamagedBatch(RuntimeError):
     """The batch file is not as it was written: the worker writes another one for the next attempt."""
 
 
-class TokenRow(Strict):
-    """One sequence; `mask` has one entry a completion id: 1 on those that carry loss."""
+class Row(Strict):
+    """One sequence; `logprobs` and `mask` have one entry a completion id, `mask` 1 on those that carry loss."""
 
     prompt_ids: list[int] = Field(min_length=1)
     completion_ids: list[int] = Field(min_length=1)
+    logprobs: list[float]
     mask: list[int]
 
     @property
@@ -160,22 +137,13 @@ class TokenRow(Strict):
         return len(self.prompt_ids) + len(self.completion_ids)
 
     @model_validator(mode="after")
-    def _is_aligned(self) -> TokenRow:
-        aligned = {
-            "completion_ids": self.completion_ids,
-            "logprobs": getattr(self, "logprobs", None),
-            "mask": self.mask,
-        }
-        lengths = {name: len(values) for name, values in aligned.items() if values is not None}
+    def _is_aligned(self) -> Row:
+        lengths = {name: len(getattr(self, name)) for name in ("completion_ids", "logprobs", "mask")}
         if len(set(lengths.values())) > 1:
             raise ValueError(f"{', '.join(f'{n} {name}' for name, n in lengths.items())}; give one each")
         if not set(self.mask) <= {0, 1}:
             raise ValueError(f"mask holds {sorted(set(self.mask))}; give 1 on tokens that carry loss, else 0")
         return self
-
-
-class Row(TokenRow):
-    logprobs: list[float]
 
 
 class RolloutLine(Strict):
@@ -193,50 +161,39 @@ Line = TypeVar("Line", bound=RolloutLine)
 
 
 def read_rollouts(model: type[Line], path: Path, *, tasks: list[str], group_size: int) -> list[list[Line]]:
-    """Reads the groups of a batch file, in the order of `tasks`, a line at a time. Raises BadInput for what was not
-    asked for, and DamagedBatch."""
-    found: list[Line] = []
-    wanted = len(tasks) * group_size
+    """Reads the groups of a batch file, in the order of `tasks`. Raises BadInput for what was not asked for, and
+    DamagedBatch."""
+    wanted = [task for task in tasks for _ in range(group_size)]
     try:
-        with path.open("rb") as lines:
-            for text in lines:
-                if len(found) == wanted:
-                    raise DamagedBatch(f"batch file {path}: goes on after {wanted} rollouts")
-                where = f"line {len(found) + 1} of {path}"
-                found.append(_rollout(model, text, where, tasks[len(found) // group_size]))
+        lines = path.read_bytes().splitlines()
     except OSError as error:
         raise DamagedBatch(f"batch file {path}: {error.strerror}; name a readable file") from error
-    if len(found) < wanted:
-        raise DamagedBatch(f"batch file {path}: ends after {len(found)} rollouts of {wanted}")
-    return [found[at : at + group_size] for at in range(0, wanted, group_size)]
-
-
-def _rollout(model: type[Line], text: bytes, where: str, task: str) -> Line:
-    try:
-        rollout = model.model_validate_json(text)
-    except ValidationError as error:
-        problem = first_problem(error, where)
-        if not problem.field and error.errors(include_url=False)[0]["type"] == "json_invalid":
-            raise DamagedBatch(problem.line) from error
-        raise BadInput(f"{where}: {problem.line}" if problem.field else problem.line) from error
-    if rollout.task != task:
-        raise BadInput(f"{where}: task {rollout.task!r}, asked for {task!r}; keep the order asked for")
-    return rollout
+    found = []
+    for number, (text, task) in enumerate(zip(lines, wanted, strict=False), start=1):
+        where = f"line {number} of {path}"
+        try:
+            found.append(rollout := model.model_validate_json(text))
+        except ValidationError as error:
+            field, line = first_problem(error, where)
+            if error.errors(include_url=False)[0]["type"] == "json_invalid":
+                raise DamagedBatch(line) from error
+            raise BadInput(f"{where}: {line}" if field else line) from error
+        if rollout.task != task:
+            raise BadInput(f"{where}: task {rollout.task!r}, asked for {task!r}; keep the order asked for")
+    if len(lines) != len(wanted):
+        raise DamagedBatch(f"batch file {path}: holds {len(lines)} rollouts of {len(wanted)}")
+    return [found[at : at + group_size] for at in range(0, len(found), group_size)]
 
 
 def read_groups(path: Path, *, tasks: list[str], group_size: int, vocabulary: int) -> list[list[Rollout]]:
-    """`read_rollouts` of rows of ids. Raises what it does."""
+    """`read_rollouts` of rows of ids. Raises what it does, and BadInput for ids beyond the vocabulary."""
     groups = read_rollouts(Rollout, path, tasks=tasks, group_size=group_size)
     for number, rollout in enumerate(itertools.chain(*groups), start=1):
-        _check_ids(f"line {number} of {path}", rollout, vocabulary)
-    return groups
-
-
-def _check_ids(where: str, rollout: Rollout, vocabulary: int) -> None:
-    for number, row in enumerate(rollout.rows):
-        for name, ids in (("prompt_ids", row.prompt_ids), ("completion_ids", row.completion_ids)):
+        for row in rollout.rows:
+            ids = row.prompt_ids + row.completion_ids
             if min(ids) < 0 or max(ids) >= vocabulary:
                 raise BadInput(
-                    f"{where}: rows.{number}.{name}: ids from {min(ids)} to {max(ids)}; "
+                    f"line {number} of {path}: ids from {min(ids)} to {max(ids)}; "
                     f"sample from the base model, whose vocabulary has {vocabulary}"
                 )
+    return groups

@@ -2,15 +2,20 @@
 
 Invariant: its weights at step 0 depend on the job alone."""
 
+import copy
+import shutil
 from pathlib import Path
 from typing import Any
 
+import psutil
 import torch
-from peft import LoraConfig, get_peft_model
+from peft import LoraConfig, get_peft_model, get_peft_model_state_dict
+from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM
 
+from trainer.adapter_config import WEIGHTS
 from trainer.command import BadInput, blaming
-from trainer.model_folder import Experts, check_files, lora_modules
+from trainer.model_folder import check_files, lora_modules
 
 from .job import Job
 
@@ -19,32 +24,49 @@ def build_model(job: Job) -> Any:
     """The base model with its LoRA. Raises BadInput."""
     with blaming("base_model"):
         check_files(Path(job.base_model))
-    base = load_base(job.base_model, job.dtype, whole=not job.shard_base)
-    targets, unknown, choices = lora_modules(base, job.lora.target_modules)
+    base = load_base(job.base_model, job.dtype)
+    _, unknown, choices = lora_modules(base, job.lora.target_modules)
     if unknown:
         names = ", ".join(map(repr, unknown))
         raise BadInput(
             f"lora.target_modules {names}: no such module in {job.base_model}; choose from {', '.join(choices)}"
         )
-    experts = [name for name, target in targets.items() if isinstance(target, Experts)]
-    if experts and job.lora.dropout > 0:
-        raise BadInput(f"lora.dropout {job.lora.dropout:g}: experts take none; set it to 0")
-    # PEFT takes names that end alike for those of experts too; and it wraps a layer's parameters in the order given.
-    wanted = [name for name in targets if name not in experts] if experts else job.lora.target_modules
     torch.manual_seed(job.seed)
     config = LoraConfig(
         r=job.lora.r,
         lora_alpha=job.lora.alpha,
         lora_dropout=job.lora.dropout,
-        target_modules=wanted,
-        target_parameters=experts or None,
+        target_modules=job.lora.target_modules,
         task_type="CAUSAL_LM",
     )
     return get_peft_model(base, config)
 
 
-def load_base(folder: str, dtype: str, *, whole: bool = True) -> Any:
-    """The base model, on the first GPU that this process may see if there is one; in main memory where that GPU is not
-    to hold it whole."""
-    placed = {"device_map": {"": 0}} if whole and torch.cuda.is_available() else {}
+def load_base(folder: str, dtype: str) -> Any:
+    """The base model, on the first GPU that this process may see if there is one."""
+    placed = {"device_map": {"": 0}} if torch.cuda.is_available() else {}
     return AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype), **placed)
+
+
+def needs_checkpointing(config: Any, tokens: int) -> bool:
+    """Whether the activations of a forward in float32 would take over half of the free memory of a machine without GPU.
+    They are estimated for a LoRA on all linear layers of a Llama: 10 hidden and 4 intermediate vectors a token."""
+    config = config.get_text_config()
+    floats = 10 * config.hidden_size + 4 * getattr(config, "intermediate_size", 4 * config.hidden_size)
+    activations = 4 * floats * config.num_hidden_layers * tokens
+    return not torch.cuda.is_available() and activations > psutil.virtual_memory().available / 2
+
+
+def save_adapter(model: Any, folder: Path) -> None:
+    """Writes the LoRA as a PEFT folder: adapter_config.json and adapter_model.safetensors, nothing else. The same LoRA,
+    the same bytes: rollouts are known by them."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    weights = get_peft_model_state_dict(model, save_embedding_layers=False)
+    weights = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
+    save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
+    config = copy.copy(model.peft_config["default"])
+    config.inference_mode = True
+    if isinstance(config.target_modules, set):  # PEFT would list it in the order of this process
+        config.target_modules = sorted(config.target_modules)
+    config.save_pretrained(str(folder))

@@ -1,6 +1,5 @@
-"""One training in several processes, one a device: each computes a part of every step's micro-batches. Each has the
-whole base model, or with `shard_base` a part of the weights of each layer, which it is lent whole for as long as it
-computes it (FSDP2, torch's `fully_shard`).
+"""One training in several processes, one a device: each has the whole model, and computes a part of every step's
+micro-batches.
 
 Invariants: rank 0 alone speaks to the worker and writes files; it has started the others, which end with it, and it
 with any of them. All ranks add up the same gradient, and so make the same step: their weights stay equal to the bit.
@@ -79,47 +78,18 @@ class Ranks:
         self._store.set(name, made)
         return made
 
-    def wait(self) -> None:
-        """For all ranks to have come so far."""
-        if self.size == 1:
-            return
-        import torch
-        from torch import distributed
-
-        here = torch.zeros(1, device=self._device)
-        distributed.all_reduce(here)
-        here.item()  # on a GPU it is not there before
-
-    def shard(self, model: Any) -> Any:
-        """The model with this rank's part of the weights of the base's layers; LoRAs, embeddings and head are whole."""
-        from torch.distributed.device_mesh import init_device_mesh
-        from torch.distributed.fsdp import fully_shard
-
-        mesh, kinds = init_device_mesh(self._device, (self.size,)), set(model.get_base_model()._no_split_modules or [])
-        layers = [module for module in model.modules() if type(module).__name__ in kinds]
-        if not layers:
-            raise BadInput("shard_base: the base model names no layers that can be parted; train whole replicas")
-        # Counted, not kept: whoever holds them keeps the whole base on the device.
-        whole = sum(one.numel() for layer in layers for one in layer.parameters() if not one.requires_grad)
-        for layer in layers:
-            fully_shard(layer, mesh=mesh, ignored_params={one for one in layer.parameters() if one.requires_grad})
-        parts = sum(one.to_local().numel() for layer in layers for one in layer.parameters() if not one.requires_grad)
-        print(f"this process holds {parts} of {whole} weights of the base model's layers", file=sys.stderr)
-        return model
-
-    def own(self, sizes: Sequence[int]) -> tuple[list[int], int]:
-        """Which of the pieces of a step, by index, are this rank's: all have about as much to do. And how many pieces
-        the rank with the most has."""
+    def own(self, sizes: Sequence[int]) -> list[int]:
+        """Which of the pieces of a step, by index, are this rank's: all have about as much to do."""
         dealt: list[list[int]] = [[] for _ in range(self.size)]
         loads = [0] * self.size
         for index in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
             least = loads.index(min(loads))
             dealt[least].append(index)
             loads[least] += sizes[index]
-        return sorted(dealt[self.rank]), max(map(len, dealt))
+        return sorted(dealt[self.rank])
 
-    def add(self, model: Any, *sums: Any) -> list[float]:
-        """Adds the gradients of all ranks, and these numbers; returns them."""
+    def add(self, model: Any, sums: dict[str, float]) -> None:
+        """Adds up the gradients and the sums of all ranks, in place."""
         import torch
         from torch import distributed
 
@@ -127,7 +97,7 @@ class Ranks:
         for parameter in trained:
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
-        numbers = torch.tensor([float(one) for one in sums], device=trained[0].device)
+        numbers = torch.tensor([float(one) for one in sums.values()], device=trained[0].device)
         flat = torch.cat([*(parameter.grad.float().reshape(-1) for parameter in trained), numbers])
         distributed.all_reduce(flat)
         at = 0
@@ -135,7 +105,7 @@ class Ranks:
             count = parameter.numel()
             parameter.grad.copy_(flat[at : at + count].view_as(parameter))
             at += count
-        return flat[at:].tolist()
+        sums.update(zip(list(sums), flat[at:].tolist(), strict=True))
 
     def largest(self, numbers: Sequence[float]) -> list[float]:
         """Returns the numbers of the rank whose first number is the largest."""
@@ -155,14 +125,6 @@ def _end_with(child: subprocess.Popen) -> None:
         os._exit(1)  # what the others wait for does not come any more
 
 
-class Silent:
-    """The channel of a rank that speaks to nobody."""
-
-    def send(self, *_: Any, **__: Any) -> None: ...
-
-    def progress(self, **_: Any) -> None: ...
-
-
 def follow(path: str, rank: str, store: str, checkpoint: str) -> None:
     """A rank other than 0, to its end."""
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -177,11 +139,10 @@ def follow(path: str, rank: str, store: str, checkpoint: str) -> None:
     use_device(job.processes, int(rank))
     set_threads(max(1, job.threads // job.processes))
     try:
-        from .grpo import make_trainer
-        from .learn import set_up
+        from .learn import make_trainer, set_up
 
         set_up(job)
-        trainer = make_trainer(job, Silent(), Ranks(int(rank), job.processes, store))
+        trainer = make_trainer(job, None, Ranks(int(rank), job.processes, store))
         trainer.train(resume_from_checkpoint=checkpoint or None)
     except (BadInput, DamagedBatch, Diverged, SamplerDiffers):
         traceback.print_exc()

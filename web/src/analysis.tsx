@@ -1,30 +1,40 @@
 /** The selection of capabilities and what it rests on: of a campaign, and of conversations from elsewhere. */
-import type { AnalysedFailure } from '../../src/cli/analyse/result';
-import type { ReportedSelection } from '../../src/report/capability-model';
-import { wholeNumber } from '../../src/report/format';
+import type { AnalysedFailure, ShownConversation, Statement } from '../../src/cli/analyse/result';
+import type { ReportedCitation, ReportedFaults, ReportedSelection } from '../../src/report/capability-model';
+import { failedPassesText } from '../../src/report/format';
 import type { Report } from '../../src/report/model';
 import type { Page } from './page';
-import { Citation, Facts, Fold, From, Messages, Num, Quiet, Section, Table, TrajectoryName } from './parts';
+import { Citation, Fold, From, Messages, Num, Quiet, Section, Table } from './parts';
 import { LanguageModels } from './run';
 
-const ruleText = ({ rule: { rho, delta, votes }, passes }: ReportedSelection): string =>
+const ruleText = ({ rule, passes }: ReportedSelection): string =>
   passes === 0
     ? 'The analyst gives the capabilities outright; nothing was labeled.'
-    : `Each of ${passes} passes labels all conversations for every candidate. Coverage is the share of the failures that lack the capability; delta is how much more often failures lack it than successes. A pass votes for a candidate if coverage is at least ${rho} and delta at least ${delta}; ${votes} votes select it. Agreement is Krippendorff’s alpha of the passes’ labels: 1 where all label alike, 0 as by chance.`;
+    : `Each of ${passes} passes labels all conversations for every candidate. Coverage is the share of the failures that lack the capability; delta is how much more often failures lack it than successes.${rule ? ` A pass votes for a candidate if coverage is at least ${rule.rho} and delta at least ${rule.delta}; ${rule.votes} votes select it.` : ''}`;
+
+/** What selects the capabilities, and the base model's success on the train tasks by their groups. */
+export const Analysis = ({ report: { selection, base } }: { report: Report }) => (
+  <>
+    {selection && <Selection selection={selection} />}
+    <Table
+      title="Base model by group of train tasks"
+      rows={base?.groups ?? []}
+      columns={[
+        ['group', ({ group }) => group],
+        ['n', ({ tasks }) => tasks],
+        ['success rate', ({ arms }) => arms[0]?.successRate],
+      ]}
+    />
+  </>
+);
 
 export function Selection({ selection }: { selection: ReportedSelection }) {
-  const { candidates, reason, decision, failed, passed, failedPasses, passes, from } = selection;
-  const hasAgreement = candidates.some(({ agreement }) => agreement !== undefined);
+  const { candidates, reason, decision, failed, passed, failedPasses, from, faults } = selection;
   return (
     <>
       <Section title="Selected capabilities">
         {reason !== undefined && <p class="bad">{reason}</p>}
-        {failedPasses.length > 0 && (
-          <p class="bad">
-            {failedPasses.length} of {passes} labeling passes failed and are left out:{' '}
-            {[...new Set(failedPasses.map((one) => one.reason))].join('; ')}.
-          </p>
-        )}
+        {failedPasses.length > 0 && <p class="bad">{failedPassesText(selection)}</p>}
         <Table
           label="Candidates"
           rows={candidates}
@@ -34,7 +44,6 @@ export function Selection({ selection }: { selection: ReportedSelection }) {
             ['votes', ({ votes, passes: of }) => (of === 0 ? 'given' : `${votes}/${of}`)],
             ['coverage', ({ coverage }) => coverage],
             ['delta', ({ delta }) => delta],
-            hasAgreement && ['agreement', ({ agreement }) => agreement],
             ['definition', ({ definition }) => definition],
           ]}
         />
@@ -46,228 +55,129 @@ export function Selection({ selection }: { selection: ReportedSelection }) {
           {ruleText(selection)} <From of={from} />
         </Quiet>
       </Section>
-      <Evidence selection={selection} />
-      <Faults selection={selection} />
+      {candidates.some(({ citations }) => citations.length > 0) && (
+        <Section title="Evidence">
+          {candidates.map(
+            ({ name, selected, citations }) =>
+              citations.length > 0 && (
+                <Fold key={name} open={selected} summary={<b>{name}</b>}>
+                  <Citations of={citations} />
+                </Fold>
+              ),
+          )}
+        </Section>
+      )}
+      {faults && <Faults faults={faults} />}
     </>
   );
 }
 
-const plural = (n: number, what: string) => (n > 0 ? [`${n} ${what}${n === 1 ? '' : 's'}`] : []);
+const Citations = ({ of }: { of: readonly ReportedCitation[] }) => of.map((one, n) => <Citation key={n} of={one} />);
 
-function Evidence({ selection: { evidence = [], candidates } }: { selection: ReportedSelection }) {
-  if (evidence.length === 0) return null;
-  const selected = new Set(candidates.filter((one) => one.selected).map(({ name }) => name));
-  return (
-    <Section title="Evidence">
-      <Quiet>Steps that the analyst cites, and failed conversations that passes label as lacking the capability.</Quiet>
-      {evidence.map(({ capability, citations, lacking = [] }) => (
-        <Fold
-          key={capability}
-          open={selected.has(capability)}
-          summary={
-            <>
-              <b>{capability}</b>{' '}
-              <span class="quiet">
-                {[...plural(citations.length, 'cited step'), ...plural(lacking.length, 'failed conversation')].join(
-                  ', ',
-                )}
-              </span>
-            </>
-          }
-        >
-          {citations.map((one, n) => (
-            <Citation key={n} of={one} />
-          ))}
-          {lacking.map((one, n) => (
-            <Citation
-              key={n}
-              of={one}
-              also={`lacking in ${one.lacking} of ${one.passes} passes${one.message === undefined ? '' : `, ${one.citing} cite the message`}`}
-            />
-          ))}
-        </Fold>
-      ))}
-    </Section>
-  );
-}
-
-function Faults({ selection: { faults } }: { selection: ReportedSelection }) {
-  if (!faults) return null;
-  const { found, trajectories } = faults;
+function Faults({ faults: { found, counts, examples } }: { faults: ReportedFaults }) {
   return (
     <Section title="Faults of the environment or the simulated user">
       <Quiet>
         The agent cannot fix these: they never become a capability. A failed conversation counts here if more passes
         attribute it to the environment or the user than to the agent.
       </Quiet>
-      {trajectories && (
+      {counts && (
         <p>
-          Failed conversations attributed to the environment <Num of={trajectories.environment} /> to the user{' '}
-          <Num of={trajectories.user} />
+          Failed conversations attributed to the environment <Num of={counts.environment} /> to the user{' '}
+          <Num of={counts.user} />
         </p>
       )}
-      <ul>
-        {trajectories?.examples.map((one) => (
-          <li key={one.rollout}>
-            <TrajectoryName of={one} also={`${one.of} in ${one.votes} of ${one.passes} passes:`} /> {one.reason}
-          </li>
-        ))}
-      </ul>
+      <Citations of={examples} />
       {found.map(({ of, what, citations }, n) => (
-        <Fold
-          key={n}
-          open
-          summary={
-            <>
-              <b>{of}</b> {what}
-            </>
-          }
-        >
-          {citations.map((one, number) => (
-            <Citation key={number} of={one} />
-          ))}
+        <Fold key={n} open summary={`${of}: ${what}`}>
+          <Citations of={citations} />
         </Fold>
       ))}
     </Section>
   );
 }
 
-/** The base model on the train tasks that were analysed. */
-export function BaseModel({ report: { base } }: { report: Report }) {
-  if (!base) return null;
-  const { successRate, meanReward, groups = [] } = base;
-  const all = { group: 'all', tasks: successRate.n, successRate, meanReward };
-  return (
-    <Table
-      title="Base model on train tasks"
-      rows={[all, ...groups.flatMap(({ group, tasks, arms: [arm] }) => (arm ? [{ ...arm, group, tasks }] : []))]}
-      columns={[
-        ['tasks', ({ group }) => group],
-        ['n', ({ tasks }) => tasks],
-        ['success rate', (one) => one.successRate],
-        ['mean reward', (one) => one.meanReward],
-      ]}
-    />
-  );
-}
-
-/** Conversations below which the analysis is called tentative. */
-const FEW = 30;
-
-/** The page of `campaign analyse`: how much each capability explains, then the conversations. */
+/** The page of `campaign analyse`: its statements, then the conversations to read. */
 export function AnalysisPage({ analysis, spent }: Extract<Page, { kind: 'analysis' }>) {
-  const { selection, failures, conversations, files, analyst, notes, madeAt, name } = analysis;
-  const passes = selection.passes - selection.failedPasses.length;
-  const selected = selection.candidates.filter((one) => one.selected);
-  const names = new Set(selected.map((one) => one.name));
-  const of = (what: string) => failures.filter(({ explainedBy }) => explainedBy.includes(what));
-  const others = [...new Set(failures.flatMap(({ explainedBy }) => explainedBy))].filter((one) => !names.has(one));
-  const rows = [...selected, ...others.map((what) => ({ name: what, definition: '' }))];
-  const doubts = [
-    conversations.failed < FEW &&
-      `Only ${conversations.failed} failed conversations were read: another sample may show other capabilities. Give ${FEW} or more.`,
-    passes > 1 &&
-      `Votes and agreement say how alike ${analyst.model} answers ${passes} times about the same conversations. They say nothing about other conversations.`,
-  ].filter((one) => one !== false);
+  const { sections, partings, reading, shown } = analysis;
+  const failures = new Map(reading?.failures.map((one) => [one.conversation, one]));
+  const texts = new Map(shown.map(({ conversation, messages }) => [conversation, messages]));
   return (
     <>
-      <p class="answer">
-        {selected.length === 0
-          ? `No capability was selected${selection.reason === undefined ? '' : `: ${selection.reason}`}.`
-          : `${selected.map((one) => one.name).join(', ')} ${selected.length === 1 ? 'explains' : 'explain'} ${failures.filter(({ explainedBy }) => explainedBy.some((one) => names.has(one))).length} of ${failures.length} failed conversations.`}
-      </p>
-      <Table
-        title="What explains the failures"
-        rows={rows}
-        columns={[
-          ['explanation', (row) => row.name],
-          ['failed conversations', (row) => `${of(row.name).length} of ${failures.length}`],
-          [
-            'which',
-            (row) =>
-              of(row.name).map(({ conversation }, n) => (
-                <>
-                  {n > 0 && ', '}
-                  <a href={`#failure-${conversation}`}>{conversation}</a>
-                </>
-              )),
-          ],
-          ['definition', (row) => row.definition],
-        ]}
-      />
-      {doubts.length > 0 && (
-        <Section title="What is doubtful">
-          <ul class="bad">
-            {doubts.map((one) => (
-              <li key={one}>{one}</li>
+      {sections.map(({ title, statements: [first, ...others] }, n) => (
+        <Section key={title} title={title}>
+          {n === 0 && <p class="answer">{first && <Sentence of={first} />}</p>}
+          <ul>
+            {[...(n === 0 || !first ? [] : [first]), ...others].map((one, m) => (
+              <li key={m}>
+                <Sentence of={one} />
+              </li>
             ))}
           </ul>
         </Section>
-      )}
-      <Section title="Failed conversations">
+      ))}
+      {partings.map(({ task, failed, passed, then }) => (
+        <Fold key={task} summary={`task ${task}, side by side: ${failed} failed, ${passed} passed`}>
+          <div class="beside">
+            <Messages messages={texts.get(failed) ?? []} cited={then.failed?.message} />
+            <Messages messages={texts.get(passed) ?? []} cited={then.passed?.message} />
+          </div>
+        </Fold>
+      ))}
+      <Section title="Conversations">
         <Quiet>
           Message numbers count from 0, as in the file. A failure begins at the message that most passes name: the first
           after which the attempt could no longer pass unless the agent had noticed and undone it.
         </Quiet>
-        {failures.map((failure) => (
-          <Failure key={failure.conversation} failure={failure} passes={passes} />
+        {shown.map((one) => (
+          <Shown key={one.conversation} of={one} failure={failures.get(one.conversation)} />
         ))}
       </Section>
-      <Selection selection={selection} />
-      <Section title="About this analysis">
-        <Facts
-          facts={[
-            [
-              'conversations',
-              `${wholeNumber(conversations.total)}: ${wholeNumber(conversations.failed)} failed, ${wholeNumber(conversations.passed)} passed; about ${wholeNumber(conversations.tokens)} tokens`,
-            ],
-            ['files', files.join('; ')],
-            ['analyst', `${analyst.model} (analyst ${analyst.kind}, version ${analyst.version})`],
-            ['made', madeAt],
-            ...notes.map((one) => ['note', one] as const),
-          ]}
-        />
-        {spent ? <LanguageModels spent={spent} /> : <p class="quiet">Nothing was paid for under the name {name}.</p>}
-      </Section>
+      {reading && <Selection selection={reading.selection} />}
+      {spent && <LanguageModels spent={spent} />}
     </>
   );
 }
 
-function Failure({ failure, passes }: { failure: AnalysedFailure; passes: number }) {
-  const { conversation, task, reward, messages, lacking, begins, explainedBy } = failure;
+const Sentence = ({ of: { text, conversations = [] } }: { of: Statement }) => (
+  <>
+    {text}
+    {conversations.map((id, n) => (
+      <>
+        {n === 0 ? ' (' : ', '}
+        <a href={`#conversation-${encodeURIComponent(id)}`}>{id}</a>
+      </>
+    ))}
+    {conversations.length > 0 && ')'}
+  </>
+);
+
+/** A conversation; of a failed one where it begins and what each pass says. */
+function Shown({ of, failure }: { of: ShownConversation; failure: AnalysedFailure | undefined }) {
+  const { conversation, task, reward, messages } = of;
+  const { begins, lacking = [], explainedBy = [] } = failure ?? {};
   const parts = [
     task !== conversation && `task ${task}`,
-    `reward ${Number(reward.toFixed(3))}`,
-    begins && `begins at message ${begins.message} of ${messages} (${begins.votes} of ${passes} passes)`,
+    reward === 1 ? 'passed' : `failed, reward ${Number(reward.toFixed(3))}`,
+    begins && `begins at message ${begins.message} (${begins.votes} of ${begins.blaming} passes)`,
     ...explainedBy,
   ];
   return (
     <Fold
-      id={`failure-${conversation}`}
+      id={`conversation-${conversation}`}
       summary={
         <>
           <b>{conversation}</b> <span class="quiet">{parts.filter(Boolean).join(' · ')}</span>
         </>
       }
     >
-      {begins && (
-        <>
-          <p>{begins.reason}</p>
-          <Messages messages={begins.context} cited={begins.message} />
-        </>
-      )}
-      {lacking.map(({ capability, votes, passes: of, reasons }) => (
-        <Fold key={capability} summary={`${capability}: lacking in ${votes} of ${of} passes`}>
-          <ul>
-            {reasons.map(({ pass, reason, message }) => (
-              <li key={pass}>
-                pass {pass + 1}
-                {message !== undefined && `, message ${message}`}: {reason}
-              </li>
-            ))}
-          </ul>
-        </Fold>
+      {begins && <p>{begins.reason}</p>}
+      {lacking.map(({ capability, lacking: votes, passes, message, says }) => (
+        <p key={capability}>
+          {capability}, lacking in {votes} of {passes} passes{message !== undefined && `, message ${message}`}: {says}
+        </p>
       ))}
+      <Messages messages={messages} cited={begins?.message} />
     </Fold>
   );
 }

@@ -1,36 +1,36 @@
-/** Title, tabs, and the view that the address names: `#router`, or `#capabilities/NAME` for a place in it. */
+/** Title, tabs, and the view that the address names, such as `#router`. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { CampaignPage } from '../../src/view/api';
-import { AnalysisPage, BaseModel, Selection } from './analysis';
+import { Analysis, AnalysisPage } from './analysis';
 import { Capabilities } from './capabilities';
 import { ComparisonPage } from './comparison';
-import { Conversation, Conversations } from './conversations';
+import { ALL, Conversation, Conversations, FAILURES } from './conversations';
+import { Home } from './home';
 import { Approvals, LiveView } from './live';
 import { type Page, parsed, PlaceContext } from './page';
 import { PolicyDetails, Summary } from './policies';
 import { Router, Run } from './run';
 import { Training } from './training';
 
-/** URLSearchParams decodes what is behind `?`. */
-function hashNow(): string {
-  const [name = '', ...query] = window.location.hash.slice(1).split('?');
-  try {
-    return [decodeURIComponent(name), ...query].join('?');
-  } catch {
-    return '';
-  }
-}
-
 function useHash(): string {
-  const [hash, set] = useState(hashNow);
+  const [hash, set] = useState(window.location.hash);
   useEffect(() => {
-    const changed = () => set(hashNow());
+    const changed = () => set(window.location.hash);
     window.addEventListener('hashchange', changed);
     changed();
     return () => window.removeEventListener('hashchange', changed);
   }, []);
-  return hash;
+  return hash.slice(1);
+}
+
+/** Text that is no valid encoding stays as it is. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 const EVERY_MS = 3000;
@@ -41,67 +41,41 @@ function useFresh(given: Page): Page {
   useEffect(() => {
     if (page.kind !== 'campaign' || !page.isLive) return undefined;
     const timer = setTimeout(async () => {
-      const has = page.report ? `?report=${encodeURIComponent(page.report.campaign.finishedAt)}` : '';
+      const { report } = page;
+      const has = report ? `?report=${encodeURIComponent(report.campaign.finishedAt)}` : '';
       const answer = await fetch(`api/page${has}`).catch(() => undefined);
       // A server that does not answer now is asked again.
-      if (!answer?.ok) return set({ ...page });
-      const fresh = parsed<CampaignPage>(await answer.text());
-      set({ ...(page.report && { report: page.report }), ...fresh });
+      const fresh = answer?.ok ? parsed<CampaignPage>(await answer.text()) : page;
+      set({ ...(report && { report }), ...fresh });
     }, EVERY_MS);
     return () => clearTimeout(timer);
   }, [page]);
   return page;
 }
 
-interface View {
-  id: string;
-  name: string;
-  show: (query: string) => ComponentChildren;
-}
+type View = readonly [id: string, name: string, show: (query: string) => ComponentChildren];
 
 function viewsOf(page: Page): View[] {
   if (page.kind === 'comparison')
-    return [{ id: 'comparison', name: 'Comparison', show: () => <ComparisonPage comparison={page.comparison} /> }];
-  if (page.kind === 'analysis') return [{ id: 'analysis', name: 'Analysis', show: () => <AnalysisPage {...page} /> }];
+    return [['comparison', 'Comparison', () => <ComparisonPage comparison={page.comparison} />]];
+  if (page.kind === 'analysis') return [['analysis', 'Analysis', () => <AnalysisPage {...page} />]];
+  if (page.kind === 'home') return [['home', 'Campaigns', () => <Home {...page} />]];
   const { report, live, approvals, links, served } = page;
+  const { arms, selection, capabilities, router } = report ?? {};
+  const isTrained = [...(capabilities ?? []), ...(arms ?? [])].some(({ training }) => training);
   const views: (View | false | undefined)[] = [
-    approvals && { id: 'approval', name: 'Waits for you', show: () => <Approvals waits={approvals} /> },
-    live && { id: 'live', name: 'Live', show: () => <LiveView live={live} links={links} /> },
-    ...(report ? reportViews(report, links) : []),
-    served && {
-      id: 'conversations',
-      name: 'Conversations',
-      show: (query) => <Conversations key={query === '' ? 'first' : 'list'} query={query} />,
-    },
+    approvals && ['approval', 'Waits for you', () => <Approvals waits={approvals} />],
+    live && ['live', page.isLive ? 'Live' : 'State', () => <LiveView live={live} links={links} />],
+    report && ['summary', 'Summary', () => <Summary report={report} />],
+    report?.arms && ['policies', 'Policies', () => <PolicyDetails report={report} />],
+    report && (selection ?? report.base?.groups) && ['analysis', 'Analysis', () => <Analysis report={report} />],
+    report?.capabilities && ['capabilities', 'Capabilities', () => <Capabilities report={report} />],
+    report && isTrained && ['training', 'Training', () => <Training report={report} />],
+    report && router && ['router', 'Router', () => <Router router={router} arms={arms} />],
+    report && ['run', 'Run', () => <Run report={report} links={links} />],
+    served && ['conversations', 'Conversations', (query) => <Conversations query={query || (arms ? FAILURES : ALL)} />],
   ];
   return views.filter((view) => view !== undefined && view !== false);
-}
-
-function reportViews(report: NonNullable<CampaignPage['report']>, links: CampaignPage['links']): (View | false)[] {
-  const { arms, selection, base, capabilities, router } = report;
-  const isTrained = [...(capabilities ?? []), ...(arms ?? [])].some(({ training }) => training);
-  return [
-    { id: 'summary', name: 'Summary', show: () => <Summary report={report} /> },
-    arms !== undefined && { id: 'policies', name: 'Policies', show: () => <PolicyDetails report={report} /> },
-    (selection !== undefined || base !== undefined) && {
-      id: 'analysis',
-      name: 'Analysis',
-      show: () => (
-        <>
-          {selection && <Selection selection={selection} />}
-          <BaseModel report={report} />
-        </>
-      ),
-    },
-    capabilities !== undefined && {
-      id: 'capabilities',
-      name: 'Capabilities',
-      show: () => <Capabilities report={report} />,
-    },
-    isTrained && { id: 'training', name: 'Training', show: () => <Training report={report} /> },
-    router !== undefined && { id: 'router', name: 'Router', show: () => <Router report={report} /> },
-    { id: 'run', name: 'Run', show: () => <Run report={report} links={links} /> },
-  ];
 }
 
 export function App({ page: given }: { page: Page }) {
@@ -109,16 +83,17 @@ export function App({ page: given }: { page: Page }) {
   const hash = useHash();
   // The page no longer shows what was decided, so the header says it.
   const [announced, announce] = useState('');
-  const [name = '', query = ''] = hash.split('?');
+  const [encoded = '', query = ''] = hash.split('?');
+  const name = decoded(encoded);
   const [first = '', ...rest] = name.split('/');
   const views = viewsOf(page);
   const isConversation = first === 'conversation' && page.kind === 'campaign' && page.served;
   const view =
-    views.find(({ id }) => id === (isConversation ? 'conversations' : first)) ??
+    views.find(([id]) => id === (isConversation ? 'conversations' : first)) ??
     (first === '' || views.length === 1 ? views[0] : undefined);
   useEffect(() => {
     const target = document.getElementById(name);
-    for (let at = target?.closest('details'); at; at = at.parentElement?.closest('details')) at.open = true;
+    if (target instanceof HTMLDetailsElement) target.open = true;
     if (target) target.scrollIntoView();
     else window.scrollTo(0, 0);
   }, [name]);
@@ -128,10 +103,11 @@ export function App({ page: given }: { page: Page }) {
     <PlaceContext.Provider value={{ campaign, served, announce }}>
       <header>
         <h1>{page.title}</h1>
+        {served && <a href="../">all campaigns</a>}
         {views.length > 1 && (
           <nav aria-label="Views">
-            {views.map(({ id, name: label }) => (
-              <a key={id} href={`#${id}`} aria-current={id === view?.id ? 'page' : undefined}>
+            {views.map(([id, label]) => (
+              <a key={id} href={`#${id}`} aria-current={id === view?.[0] ? 'page' : undefined}>
                 {label}
               </a>
             ))}
@@ -140,10 +116,10 @@ export function App({ page: given }: { page: Page }) {
         <span role="status">{announced}</span>
       </header>
       <main>
-        {isConversation ? <Conversation id={rest.join('/')} query={query} /> : view?.show(query)}
+        {isConversation ? <Conversation id={rest.join('/')} query={query} /> : view?.[2](query)}
         {!view && (
           <p class="bad">
-            This page has no view {first}. It has {views.map(({ id }) => id).join(', ')}.
+            This page has no view {first}. It has {views.map(([id]) => id).join(', ')}.
           </p>
         )}
       </main>

@@ -1,11 +1,11 @@
 /** The selected capabilities: what became of each adapter, its held-out success, and the rounds of its environment. */
-import type { CalibrationFigures, ReportedCapability, ReportedRound } from '../../src/report/capability-model';
+import type { ReportedCapability, ReportedRound } from '../../src/report/capability-model';
 import type { Figure } from '../../src/domain/artifacts';
 import type { Report } from '../../src/report/model';
-import { type Column, Fold, From, Num, Quiet, Section, Table } from './parts';
+import { Fold, From, Quiet, Section, Table } from './parts';
 import { shortNames } from './policies';
 
-export function Capabilities({ report: { capabilities = [], bands, selection, arms } }: { report: Report }) {
+export function Capabilities({ report: { capabilities = [], selection, arms } }: { report: Report }) {
   const short = shortNames(arms);
   if (capabilities.length === 0)
     return (
@@ -19,14 +19,6 @@ export function Capabilities({ report: { capabilities = [], bands, selection, ar
       {capabilities.map((one) => (
         <Capability key={one.name} capability={one} short={short(one.name)} />
       ))}
-      {bands && (
-        <Quiet>
-          An environment is accepted if the base model’s figures are within these bounds: mean reward{' '}
-          {bands.meanReward.join(' to ')}, success rate {bands.successRate.join(' to ')}, all success at most{' '}
-          {bands.maxAllSuccess}, all zero at most {bands.maxAllZero}, constant at most {bands.maxConstant}, informative
-          at least {bands.minInformative}.
-        </Quiet>
-      )}
     </>
   );
 }
@@ -35,7 +27,7 @@ function Capability({ capability, short }: { capability: ReportedCapability; sho
   const { name, definition, statement, status, reason, adapter, rounds = [] } = capability;
   const isBad = statement ? statement.verdict === 'hurts' || statement.rewardHacking : status === 'failed';
   return (
-    <Section title={short === name ? name : `${short} · ${name}`} id={`capabilities/${name}`}>
+    <Section title={short === name ? name : `${short} · ${name}`}>
       <p class={isBad ? 'bad strong' : 'strong'}>
         {statement ? statement.text : [status?.replace('_', ' ') ?? 'not finished', reason].filter(Boolean).join(': ')}{' '}
         <From of={statement?.behind ?? []} />
@@ -53,25 +45,14 @@ function Capability({ capability, short }: { capability: ReportedCapability; sho
   );
 }
 
-interface Compared {
-  where: string;
-  before?: Figure;
-  after?: Figure;
-  difference?: Figure | undefined;
-}
-
-const batches = { held_out: 'held-out train tasks', router: 'train tasks of the router', test: 'test tasks' };
-
 function Measured({ capability: { validation, onTarget } }: { capability: ReportedCapability }) {
   if (!validation) return null;
   const { synthesized, target, branches = [], chose } = validation;
-  const others = onTarget?.batches.filter(({ of }) => of !== 'held_out') ?? [];
-  const rows: Compared[] = [
+  const rows: { where: string; before?: Figure; after?: Figure; difference?: Figure | undefined }[] = [
     { where: 'held-out seeds of its own environment', ...synthesized },
-    ...branches.map(({ branch, ...of }) => ({ where: `of these, branch ${branch}`, ...of })),
-    { where: batches.held_out, ...target },
-    ...others.map(({ of, difference }) => ({ where: batches[of], difference })),
-    ...(onTarget ? [{ where: 'all tasks of the target', difference: onTarget.all }] : []),
+    ...branches.map((one) => ({ ...one, where: `of these, branch ${one.branch}` })),
+    { where: 'held-out train tasks of the target', ...target },
+    ...(onTarget ? [{ where: 'all tasks of the target that it was tried on', difference: onTarget }] : []),
   ];
   return (
     <>
@@ -92,24 +73,7 @@ function Measured({ capability: { validation, onTarget } }: { capability: Report
   );
 }
 
-/** A version whose self-test failed has no calibration. */
-function Rounds({ rounds }: { rounds: readonly ReportedRound[] }) {
-  const measure = (head: string, of: 'meanReward' | 'successRate' | 'informative'): Column<ReportedRound> => [
-    head,
-    ({ calibration: one }) =>
-      one && (
-        <>
-          <Num of={one[of]} />
-          {one.branches?.map((branch) => (
-            <div key={branch.branch}>
-              {branch.branch} <Num of={branch[of]} />
-            </div>
-          ))}
-        </>
-      ),
-  ];
-  const verdictOf = (one: CalibrationFigures | undefined, decision?: string) =>
-    [one?.verdict.replaceAll('_', ' ') ?? 'not calibrated', one?.judged?.text, decision].filter(Boolean).join(', ');
+export function Rounds({ rounds }: { rounds: readonly ReportedRound[] }) {
   return (
     <Table
       label="Versions of the environment"
@@ -124,19 +88,14 @@ function Rounds({ rounds }: { rounds: readonly ReportedRound[] }) {
           ),
         ],
         ['self-test', ({ selfTest }) => (selfTest.passed ? 'passed' : <span class="bad">failed</span>)],
-        ['calibration', ({ calibration, decision }) => verdictOf(calibration, decision)],
-        measure('mean reward of base', 'meanReward'),
-        measure('success rate of base', 'successRate'),
-        measure('informative', 'informative'),
         [
-          'pass@k',
-          ({ calibration }) =>
-            Object.entries(calibration?.passAt ?? {}).map(([k, of]) => (
-              <div key={k}>
-                @{k} <Num of={of} />
-              </div>
-            )),
+          'calibration',
+          ({ calibration: one, decision }) =>
+            [one?.verdict.replaceAll('_', ' ') ?? 'not calibrated', one?.judged, decision].filter(Boolean).join(', '),
         ],
+        ['mean reward of base', ({ calibration }) => calibration?.meanReward],
+        ['success rate of base', ({ calibration }) => calibration?.successRate],
+        ['informative', ({ calibration }) => calibration?.informative],
         ['findings', ({ selfTest, calibration }) => [...selfTest.findings, ...(calibration?.reasons ?? [])].join('; ')],
       ]}
     />

@@ -10,46 +10,45 @@ interface Answer<T> {
   problem?: string;
 }
 
-/** Returns nothing until the answer has come; with `keeps`, the previous answer until then. */
-function useAnswer<T>(address: string | undefined, keeps = false): Answer<T> {
-  const [state, set] = useState<Answer<T> & { of: string | undefined }>({ of: undefined });
+/** Returns the previous answer until another has come. */
+function useAnswer<T>(address: string): Answer<T> {
+  const [state, set] = useState<Answer<T>>({});
   useEffect(() => {
-    if (address === undefined) return undefined;
     const left = new AbortController();
     fetch(address, { signal: left.signal })
       .then(async (response) => {
         if (!response.ok) throw new Error(await response.text());
-        set({ of: address, answer: parsed<T>(await response.text()) });
+        set({ answer: parsed<T>(await response.text()) });
       })
-      .catch((error: unknown) => !left.signal.aborted && set({ of: address, problem: String(error) }));
+      .catch((error: unknown) => !left.signal.aborted && set({ problem: String(error) }));
     return () => left.abort();
   }, [address]);
-  return state.of === address || keeps ? state : {};
+  return state;
 }
 
 const Waits = ({ problem }: { problem: string | undefined }) =>
   problem === undefined ? <p class="quiet">Reading …</p> : <p class="bad">{problem}</p>;
 
-/** The first filter is answered from the index, the second reads all conversations that the other filters keep. */
+/** The first filter is answered from memory, the second reads all conversations that the other filters keep. */
 const TEXTS = { text: 'Task, or how it begins', said: 'Said anywhere in it' };
 
-/** The first list: the failures of the routed policy on test tasks. */
-const FIRST = { stage: 'test', arm: 'trace', outcome: 'failed' };
+/** Filters of the first list: the failures of the routed policy on test tasks. */
+export const FAILURES = 'stage=test&arm=trace&outcome=failed';
+/** The filters that keep everything. */
+export const ALL = 'page=0';
 const outcomes: Record<string, string> = { broken: 'failed (infrastructure)' };
+/** Classes of outcomes and of reference actions; others are bad. */
+const classes: Record<string, string> = { success: 'good', made: 'good', broken: 'quiet', extra: 'quiet' };
 
 const rewardText = (reward: number | undefined) =>
   reward === undefined ? undefined : String(Number(reward.toFixed(3)));
 
-export const Outcome = ({ of }: { of: string }) => <span class={`outcome ${of}`}>{outcomes[of] ?? of}</span>;
+const Outcome = ({ of }: { of: string }) => <span class={classes[of] ?? 'bad'}>{outcomes[of] ?? of}</span>;
 
 export function Conversations({ query }: { query: string }) {
   const asked = new URLSearchParams(query);
-  const { answer, problem } = useAnswer<RolloutPage>(`api/rollouts?${query}`, true);
+  const { answer, problem } = useAnswer<RolloutPage>(`api/rollouts?${query}`);
   const figure = asked.get('figure');
-  const isFirst = query === '' && answer !== undefined && hasFirst(answer);
-  useEffect(() => {
-    if (isFirst) window.location.replace(`#conversations?${new URLSearchParams(FIRST)}`);
-  }, [isFirst]);
   const go = (changes: Record<string, string>) => {
     const next = new URLSearchParams(query);
     for (const [name, value] of Object.entries(changes)) {
@@ -57,27 +56,17 @@ export function Conversations({ query }: { query: string }) {
       else next.set(name, value);
     }
     if (!('page' in changes)) next.delete('page');
-    window.location.hash = `conversations?${next.size > 0 ? next : 'page=0'}`;
+    window.location.hash = `conversations?${next.size > 0 ? next : ALL}`;
   };
-  if (!answer || isFirst) return <Waits problem={problem} />;
+  if (!answer) return <Waits problem={problem} />;
   const { total, page, pages, rollouts, facets } = answer;
   const offered = Object.entries(facets).filter(([, values]) => values.length > 1);
   const columns: Column<ListedRollout>[] = [
     ['task', ({ id, task }) => <a href={`#conversation/${id}?${query}`}>{task}</a>],
     ['outcome', ({ outcome }) => <Outcome of={outcome} />],
-    ['reward', ({ reward }) => rewardText(reward), ({ reward }) => reward ?? -1],
+    ['reward', ({ reward }) => rewardText(reward)],
     ['begins', ({ snippet }) => <span class="quiet">{snippet}</span>],
-    [
-      'policy',
-      ({ of, purpose, attempt }) => (
-        <>
-          {of}{' '}
-          <span class="quiet">
-            {purpose}, attempt {attempt}
-          </span>
-        </>
-      ),
-    ],
+    ['policy', ({ of, purpose, attempt }) => [of, purpose, `attempt ${attempt}`].filter(Boolean).join(', ')],
     ['ended by', ({ stop }) => stop.replaceAll('_', ' ')],
     ['lacks', ({ labels }) => labels.join(', ')],
   ];
@@ -100,29 +89,21 @@ export function Conversations({ query }: { query: string }) {
           </select>
         ))}
         {Object.entries(TEXTS).map(([name, what]) => (
+          // Its key keeps what is typed while a live campaign is drawn again.
           <input
-            key={name}
+            key={`${name}=${asked.get(name)}`}
             type="search"
             aria-label={what}
             placeholder={what}
-            value={asked.get(name) ?? ''}
+            defaultValue={asked.get(name) ?? ''}
             onChange={({ currentTarget }) => go({ [name]: currentTarget.value })}
           />
         ))}
       </div>
       <p class="quiet">
         {wholeNumber(total)} conversations{pages > 1 && `, page ${page + 1} of ${wholeNumber(pages)}`}
-        {figure !== null && (
-          <>
-            , in the batches behind <code>{figure}</code>
-          </>
-        )}
-        {query !== 'page=0' && (
-          <>
-            {' '}
-            <a href="#conversations?page=0">all</a>
-          </>
-        )}
+        {figure !== null && `, in the batches behind ${figure}`}
+        {query !== ALL && <a href={`#conversations?${ALL}`}> all</a>}
       </p>
       <Table rows={rollouts} columns={columns} label="Conversations" />
       {pages > 1 && (
@@ -138,9 +119,6 @@ export function Conversations({ query }: { query: string }) {
     </>
   );
 }
-
-const hasFirst = ({ facets }: RolloutPage): boolean =>
-  Object.entries(FIRST).every(([name, wanted]) => facets[name]?.some(({ value }) => value === wanted));
 
 /** `query` has the list's filters, and the message to scroll to. */
 export function Conversation({ id, query }: { id: string; query: string }) {
@@ -165,12 +143,12 @@ export function Conversation({ id, query }: { id: string; query: string }) {
   return (
     <>
       <p class="steps">
-        {previous === undefined ? <span class="quiet">first</span> : <a href={linkTo(previous)}>← previous (k)</a>}
-        <a href={`#conversations?${filters.size > 0 ? filters : 'page=0'}`}>list</a>
-        {next === undefined ? <span class="quiet">last</span> : <a href={linkTo(next)}>next (j) →</a>}
+        {previous === undefined ? <span class="quiet">first</span> : <a href={linkTo(previous)}>previous (k)</a>}
+        <a href={`#conversations?${filters.size > 0 ? filters : ALL}`}>list</a>
+        {next === undefined ? <span class="quiet">last</span> : <a href={linkTo(next)}>next (j)</a>}
       </p>
       {answer ? (
-        <Shown shown={answer} marked={message === null ? undefined : Number(message)} />
+        <Shown key={answer.id} shown={answer} marked={message === null ? undefined : Number(message)} />
       ) : (
         <Waits problem={problem} />
       )}
@@ -179,7 +157,7 @@ export function Conversation({ id, query }: { id: string; query: string }) {
 }
 
 function Shown({ shown, marked }: { shown: ShownRollout; marked: number | undefined }) {
-  const { id, task, attempt, outcome, reward, facts, madeFrom, messages, cited, others, tools, reference } = shown;
+  const { id, task, attempt, outcome, reward, facts, messages, cited, others, tools, reference } = shown;
   const [reason] = cited;
   return (
     <article>
@@ -210,21 +188,15 @@ function Shown({ shown, marked }: { shown: ShownRollout; marked: number | undefi
         cited={marked ?? reason?.message}
         notes={(message) => cited.flatMap((one) => (one.message === message ? [one.says] : []))}
       />
-      <Facts facts={facts.map(({ name, value }) => [name, value])} />
-      <Fold summary="Made from">
-        <Facts facts={madeFrom.map(({ name, value }) => [name, value])} />
-      </Fold>
-      {others.length > 0 && (
-        <Fold summary={`Other attempts at this task (${others.length})`}>
-          <ul>
-            {others.map(({ id: other, name }) => (
-              <li key={other}>
-                <a href={`#conversation/${other}`}>{name}</a>
-              </li>
-            ))}
-          </ul>
-        </Fold>
-      )}
+      <Facts facts={facts} />
+      {others.length > 0 && <h3>Other attempts at this task</h3>}
+      <ul>
+        {others.map(({ id: other, name }) => (
+          <li key={other}>
+            <a href={`#conversation/${other}`}>{name}</a>
+          </li>
+        ))}
+      </ul>
     </article>
   );
 }
@@ -240,7 +212,7 @@ const Actions = ({ actions }: { actions: NonNullable<ShownRollout['reference']> 
       rows={actions}
       columns={[
         ['reference action', ({ expected }) => expected && <code>{expected}</code>],
-        ['', ({ state }) => <span class={`outcome ${state}`}>{state}</span>],
+        ['', ({ state }) => <Outcome of={state} />],
         ['call', ({ made }) => made && <code>{made}</code>],
       ]}
     />

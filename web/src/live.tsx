@@ -1,25 +1,27 @@
 /** A campaign that runs: where it stands, its curves, and what waits for a decision. */
 import { useContext, useState } from 'preact/hooks';
-import type { ApprovalView, CapabilityView, EnvironmentView } from '../../src/report/build/approval';
-import { dollarsText, percent, wholeNumber } from '../../src/report/format';
+import type { ApprovalView } from '../../src/report/capability-model';
+import { dollarsText, wholeNumber } from '../../src/report/format';
 import type { Live } from '../../src/view/api';
 import { parsed, PlaceContext } from './page';
-import { Citation, Facts, From, Quiet, Section, Table } from './parts';
+import { Selection } from './analysis';
+import { Rounds } from './capabilities';
+import { Facts, Section, Table, Workflows } from './parts';
 import { TrainingCharts } from './training';
 
 export function LiveView({ live, links = {} }: { live: Live; links?: Record<string, string> | undefined }) {
-  const { state, runs, notes, tree, curves, spent } = live;
+  const { state, notes, tree, curves, spent } = live;
   const paid = spent.flatMap(({ dollars }) => dollars ?? []);
-  const facts = [
-    ['rollouts', curves.rollouts && wholeNumber(curves.rollouts.scored)] as const,
-    ['failed (infrastructure)', curves.rollouts?.broken ? wholeNumber(curves.rollouts.broken) : undefined] as const,
-    ['language models', paid.length > 0 ? dollarsText(paid.reduce((sum, one) => sum + one, 0)) : undefined] as const,
-  ];
   return (
     <>
       <p class="answer">{state}</p>
-      {runs && <p>{runs}</p>}
-      <Facts facts={facts.filter(([, value]) => value !== undefined)} />
+      <Facts
+        facts={[
+          ['rollouts', curves.rollouts && wholeNumber(curves.rollouts.scored)],
+          ['failed (infrastructure)', curves.rollouts?.broken ? wholeNumber(curves.rollouts.broken) : undefined],
+          ['language models', paid.length > 0 ? dollarsText(paid.reduce((sum, one) => sum + one, 0)) : undefined],
+        ]}
+      />
       {notes.length > 0 && (
         <ul class="bad">
           {notes.map((note) => (
@@ -41,19 +43,7 @@ export function LiveView({ live, links = {} }: { live: Live; links?: Record<stri
           <TrainingCharts runs={curves.trainings} />
         </Section>
       )}
-      {Object.keys(links).length > 0 && (
-        <Section title="Workflows in Temporal">
-          <ul>
-            {Object.entries(links).map(([id, to]) => (
-              <li key={id}>
-                <a href={to} rel="noreferrer">
-                  {id}
-                </a>
-              </li>
-            ))}
-          </ul>
-        </Section>
-      )}
+      {Object.keys(links).length > 0 && <Workflows ids={Object.keys(links)} links={links} />}
     </>
   );
 }
@@ -64,10 +54,17 @@ export const Approvals = ({ waits }: { waits: readonly ApprovalView[] }) => (
       // Its key keeps what was typed for one decision out of another.
       <section key={view.waiting.of}>
         <Decision {...view.waiting} />
-        {'capabilities' in view ? (
-          view.capabilities.map((one) => <Capability key={one.candidate.name} view={one} />)
+        {'selection' in view ? (
+          <Selection selection={view.selection} />
         ) : (
-          <Environment view={view.environment} />
+          <Section title={`Environment of ${view.environment.candidate.name}`}>
+            <p>{view.environment.candidate.definition}</p>
+            <Rounds rounds={view.environment.rounds} />
+            <h3>Source of the module</h3>
+            <pre class="source" tabIndex={0}>
+              {view.environment.source}
+            </pre>
+          </Section>
         )}
       </section>
     ))}
@@ -101,56 +98,5 @@ function Decision({ of, names }: ApprovalView['waiting']) {
         Reject
       </button>
     </div>
-  );
-}
-
-function Capability({ view }: { view: CapabilityView }) {
-  const { candidate, votes, passes, coverage, delta, citations } = view;
-  const spread = ({ mean, std }: { mean: number; std: number }) => `${mean.toFixed(2)} ± ${std.toFixed(2)}`;
-  return (
-    <Section title={candidate.name}>
-      <p>{candidate.definition}</p>
-      <Quiet>
-        {coverage && delta
-          ? `${votes} of ${passes} votes, coverage ${spread(coverage)}, delta ${spread(delta)}`
-          : 'selected by the analyst outright: nothing was labeled'}
-      </Quiet>
-      {citations.map((one, n) => (
-        <Citation key={n} of={one} open />
-      ))}
-    </Section>
-  );
-}
-
-function Environment({ view }: { view: EnvironmentView }) {
-  const { candidate, round, module, source, calibration, rollouts, earlier } = view;
-  const rates = calibration && {
-    'success rate': calibration.successRate,
-    'all zero': calibration.allZero,
-    'all success': calibration.allSuccess,
-    informative: calibration.informative,
-  };
-  return (
-    <Section title={`Environment of ${candidate.name}, round ${round}`}>
-      <p>{candidate.definition}</p>
-      <Facts
-        facts={[
-          ...(calibration
-            ? [
-                ['mean reward of the base model', calibration.meanReward.toFixed(2)] as const,
-                ...Object.entries(rates ?? {}).map(([name, share]) => [name, percent(share)] as const),
-              ]
-            : []),
-          ...(calibration?.judged ? [['judged', calibration.judged.text] as const] : []),
-          ...earlier.map((one) => [`round ${one.round}`, one.summary] as const),
-          ['module', <code>{module.sha256}</code>],
-          ...(rollouts ? [['rollouts', <From of={[rollouts]} />] as const] : []),
-        ]}
-      />
-      <h3>Source of the module</h3>
-      <pre class="source" tabIndex={0}>
-        {source}
-      </pre>
-    </Section>
   );
 }

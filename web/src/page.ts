@@ -4,12 +4,13 @@ import { visible } from '../../src/report/format';
 import type { Analysis } from '../../src/cli/analyse/result';
 import type { Comparison } from '../../src/report/comparison';
 import type { Report } from '../../src/report/model';
-import type { CampaignPage } from '../../src/view/api';
+import type { CampaignPage, HomePage } from '../../src/view/api';
 
 type LanguageModelCost = NonNullable<NonNullable<Report['cost']>['languageModel']>;
 
 export type Page =
   | CampaignPage
+  | HomePage
   | { kind: 'comparison'; title: string; comparison: Comparison }
   | { kind: 'analysis'; title: string; analysis: Analysis; spent?: LanguageModelCost };
 

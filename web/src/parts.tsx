@@ -1,5 +1,5 @@
 /** What all views are made of: texts, figures that open to their lineage, messages of conversations, tables. Texts are never parsed as markup. */
-import { type ComponentChildren, Fragment } from 'preact';
+import type { ComponentChildren } from 'preact';
 import { useContext, useState } from 'preact/hooks';
 import type { ArtifactRef, Figure } from '../../src/domain/artifacts';
 import type { ReportedCitation, ReportedMessage } from '../../src/report/capability-model';
@@ -19,23 +19,10 @@ import {
 } from '../../src/report/format';
 import { PlaceContext } from './page';
 
-/** A text that may break at the joints of long names. */
-export const Text = ({ text }: { text: string }) => (
-  <>
-    {text.split(/(?<=\w[_+])(?=\w)/).map((part, n) => (
-      <Fragment key={n}>
-        {n > 0 && <wbr />}
-        {part}
-      </Fragment>
-    ))}
-  </>
-);
-
 export const Quiet = ({ children }: { children: ComponentChildren }) => <p class="quiet">{children}</p>;
 
-/** Shows nothing without content. */
-export const Section = ({ title, id, children }: { title: string; id?: string; children: ComponentChildren }) => (
-  <section id={id}>
+export const Section = ({ title, children }: { title: string; children: ComponentChildren }) => (
+  <section>
     <h2>{title}</h2>
     {children}
   </section>
@@ -47,12 +34,16 @@ interface FoldProps {
   id?: string;
   children: ComponentChildren;
 }
-export const Fold = ({ summary, open = false, id, children }: FoldProps) => (
-  <details class="fold" id={id} open={open}>
-    <summary>{summary}</summary>
-    <div>{children}</div>
-  </details>
-);
+/** Its content is made once it is opened: a page may hold thousands of messages. */
+export function Fold({ summary, open = false, id, children }: FoldProps) {
+  const [isMade, setMade] = useState(open);
+  return (
+    <details class="fold" id={id} open={open} onToggle={() => setMade(true)}>
+      <summary>{summary}</summary>
+      <div>{isMade && children}</div>
+    </details>
+  );
+}
 
 /** Leads from a figure's id or an artifact's sha256 to its rollouts. */
 function Behind({ start }: { start: string }) {
@@ -130,19 +121,16 @@ export function Long({ text, missing = 0 }: { text: string; missing?: number | u
   if (text.length <= SHORT)
     return (
       <>
-        <Text text={text} />
+        {text}
         {rest}
       </>
     );
+  const beginning = beginningOf(text, SHORT);
   return (
-    <details class="long">
-      <summary>
-        <span>{beginningOf(text, SHORT)}… </span>
-        <span class="quiet">all {wholeNumber(text.length + missing)} characters</span>
-      </summary>
-      {text}
+    <Fold summary={`${beginning}…`}>
+      {text.slice(beginning.length)}
       {rest}
-    </details>
+    </Fold>
   );
 }
 
@@ -163,10 +151,7 @@ export const Messages = ({ messages, cited, notes }: MessagesProps) => (
         </span>
         <div class="said">
           {role === 'system' ? (
-            <details>
-              <summary class="quiet">system prompt, {wholeNumber(text.length)} characters</summary>
-              {text}
-            </details>
+            <Fold summary={`system prompt, ${wholeNumber(text.length)} characters`}>{text}</Fold>
           ) : (
             <Long text={text} missing={missing} />
           )}
@@ -184,75 +169,81 @@ export const Messages = ({ messages, cited, notes }: MessagesProps) => (
 function RolloutLink({ id, message }: { id: string; message?: number | undefined }) {
   const { served } = useContext(PlaceContext);
   const at = message === undefined ? '' : `?message=${message}`;
-  const name = <Text text={shortId(id)} />;
+  const name = shortId(id);
   return served ? <a href={`#conversation/${id}${at}`}>{name}</a> : <code title={id}>{name}</code>;
 }
 
-type Trajectory = Pick<ReportedCitation, 'rollout' | 'task' | 'attempt' | 'outcome'> & { message?: number | undefined };
-
-/** `3ab0c1d2 task 12, attempt 0, failed, message 4`. */
-export function TrajectoryName({ of, also }: { of: Trajectory; also?: string | undefined }) {
-  const { rollout, task, attempt = 0, outcome, message } = of;
+/** `task 12, attempt 0, failed, message 4, lacking in 3 of 6 passes`. */
+function trajectoryText({ rollout, task, attempt = 0, outcome, message, votes }: ReportedCitation): string {
   // A conversation that names no task is a task of its own.
   const which = task === rollout ? [] : [`task ${task}`, `attempt ${attempt}`];
   const known = task === undefined ? ['not among the labeled rollouts'] : [...which, outcome];
-  const at = message === undefined ? undefined : `message ${message}`;
-  return (
-    <>
-      <RolloutLink id={rollout} message={message} /> {[...known, at, also].filter(Boolean).join(', ')}
-    </>
-  );
+  return [...known, message === undefined ? '' : `message ${message}`, votes].filter(Boolean).join(', ');
 }
 
-/** A cited step, which opens to the message and its neighbours. */
-export const Citation = ({ of, also, open }: { of: ReportedCitation; also?: string; open?: boolean }) => (
+/** A cited step, which opens to the message and its neighbours. A summary holds no link: both would answer a click. */
+export const Citation = ({ of }: { of: ReportedCitation }) => (
   <Fold
-    open={open ?? false}
     summary={
       <>
-        {of.says}{' '}
-        <span class="quiet">
-          – <TrajectoryName of={of} also={also} />
-        </span>
+        {of.says} <span class="quiet">– {trajectoryText(of)}</span>
       </>
     }
   >
+    <p>
+      conversation <RolloutLink id={of.rollout} message={of.message} />
+    </p>
     {of.context.length > 0 && <Messages messages={of.context} cited={of.message} />}
   </Fold>
 );
 
-/** `name: value` lines. */
+/** `name: value` lines; those without a value are left out. */
 export const Facts = ({ facts }: { facts: readonly (readonly [name: string, value: ComponentChildren])[] }) => (
   <dl class="plain">
-    {facts.map(([name, value]) => (
-      <div key={name}>
-        <dt>{name}</dt>
-        <dd>{value}</dd>
-      </div>
-    ))}
+    {facts.map(
+      ([name, value]) =>
+        value !== undefined && (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ),
+    )}
   </dl>
 );
 
-/** A text, a number or a figure is shown in its own way, and its column is sorted by it. */
+/** `links`: addresses in Temporal's UI. */
+export const Workflows = ({
+  ids,
+  links = {},
+}: {
+  ids: readonly string[];
+  links: Record<string, string> | undefined;
+}) => (
+  <Section title="Workflows in Temporal">
+    <ul>
+      {ids.map((id) => (
+        <li key={id}>{links[id] === undefined ? <code>{id}</code> : <a href={links[id]}>{id}</a>}</li>
+      ))}
+    </ul>
+    {Object.keys(links).length === 0 && (
+      <Quiet>
+        <code>campaign ui</code> opens Temporal’s UI.
+      </Quiet>
+    )}
+  </Section>
+);
+
+/** A text, a number or a figure is shown in its own way. */
 type Cell = ComponentChildren | Figure;
 
-/** `order` is what the rows are sorted by where the cell does not say it. */
-export type Column<Row> = readonly [head: string, cell: (row: Row) => Cell, order?: (row: Row) => number | string];
-
-const isFigure = (cell: Cell): cell is Figure => typeof cell === 'object' && cell !== null && 'from' in cell;
+export type Column<Row> = readonly [head: string, cell: (row: Row) => Cell];
 
 function shownCell(cell: Cell): ComponentChildren {
   if (cell === undefined || cell === '') return MISSING;
-  if (isFigure(cell)) return <Num of={cell} />;
   if (typeof cell === 'number') return wholeNumber(cell);
-  return typeof cell === 'string' ? <Long text={cell} /> : cell;
-}
-
-/** Returns undefined of a cell that is markup. */
-function orderOf(cell: Cell): number | string | undefined {
-  if (isFigure(cell)) return cell.value ?? -Infinity;
-  if (cell === undefined) return -Infinity;
-  return typeof cell === 'string' ? cell.toLowerCase() : typeof cell === 'number' ? cell : undefined;
+  if (typeof cell === 'string') return <Long text={cell} />;
+  return typeof cell === 'object' && cell !== null && 'from' in cell ? <Num of={cell} /> : cell;
 }
 
 interface TableProps<Row> {
@@ -266,51 +257,23 @@ interface TableProps<Row> {
   children?: ComponentChildren;
 }
 
-/** A table that is sorted by a click on a head. On narrow screens a row is a card. Shows nothing without rows. */
+/** On narrow screens a row is a card. Shows nothing without rows. */
 export function Table<Row>({ rows, columns, title, label = title, classOf, children }: TableProps<Row>) {
-  const [sorted, sort] = useState<{ head: string; isUp: boolean }>();
-  const shown = columns.filter((column) => column !== false);
-  const keyOf = ([, cell, order]: Column<Row>, row: Row) => (order ? order(row) : orderOf(cell(row)));
-  const by = shown.find(([head]) => head === sorted?.head);
-  const compare = (a: Row, b: Row): number => {
-    const [one, other] = [keyOf(by!, a) ?? '', keyOf(by!, b) ?? ''];
-    // Of numbers and texts in one column the numbers come first.
-    if (typeof one !== typeof other) return typeof one === 'number' ? -1 : 1;
-    return one < other ? -1 : one > other ? 1 : 0;
-  };
-  const inOrder = by ? [...rows].sort((a, b) => (sorted!.isUp ? compare(a, b) : compare(b, a))) : rows;
   if (rows.length === 0) return null;
+  const shown = columns.filter((column) => column !== false);
   const table = (
     <div class="scroll" tabIndex={0} role="group" aria-label={label}>
       <table>
         <thead>
           <tr>
-            {shown.map((column) => {
-              const [head] = column;
-              const key = keyOf(column, rows[0]!);
-              const isSorted = sorted?.head === head;
-              return (
-                <th key={head} aria-sort={isSorted ? (sorted.isUp ? 'ascending' : 'descending') : undefined}>
-                  {key === undefined ? (
-                    head
-                  ) : (
-                    <button
-                      type="button"
-                      // The largest numbers come first.
-                      onClick={() => sort({ head, isUp: isSorted ? !sorted.isUp : typeof key === 'string' })}
-                    >
-                      {head}
-                      {isSorted && (sorted.isUp ? ' ↑' : ' ↓')}
-                    </button>
-                  )}
-                </th>
-              );
-            })}
+            {shown.map(([head]) => (
+              <th key={head}>{head}</th>
+            ))}
           </tr>
         </thead>
         <tbody>
-          {inOrder.map((row) => (
-            <tr key={rows.indexOf(row)} class={classOf?.(row)}>
+          {rows.map((row, n) => (
+            <tr key={n} class={classOf?.(row)}>
               {shown.map(([head, cell]) => (
                 <td key={head} data-head={head}>
                   <div>{shownCell(cell(row))}</div>

@@ -1,15 +1,12 @@
 /** The router, and the run itself: configuration, rollouts, cost, links to Temporal. */
-import type { Cost as Spent } from '../../src/domain/endpoints';
-import { dollarsText, duration, percent, wholeNumber } from '../../src/report/format';
+import { dollarsText, duration, fieldsOf, wholeNumber } from '../../src/report/format';
 import type { Report } from '../../src/report/model';
-import { Facts, Fold, From, Num, Quiet, Section, Table } from './parts';
+import { Facts, Fold, From, Quiet, Section, Table, Workflows } from './parts';
 import { shortNames } from './policies';
 
-export function Router({ report: { router, capabilities = [], arms } }: { report: Report }) {
-  if (!router) return <p>No router was fitted.</p>;
-  const { crossValidation: cv, choices = [], errors, latency, constant, kind, helps, failed = [], noSums } = router;
+export function Router({ router, arms }: { router: NonNullable<Report['router']>; arms: Report['arms'] }) {
+  const { crossValidation: cv, choices = [], constant, kind, helps, failed = [], notMerged } = router;
   const short = shortNames(arms);
-  const helping = capabilities.filter(({ statement }) => statement?.verdict === 'helps').map(({ name }) => name);
   const rows = [
     ...(cv.forms ?? [{ form: 'routed', successRate: cv.routed, kept: false }]).map(({ form, successRate, kept }) => ({
       name: kept ? `${form}, kept` : form,
@@ -27,12 +24,7 @@ export function Router({ report: { router, capabilities = [], arms } }: { report
           {constant !== undefined && `: it gives every conversation to ${short(constant)}`}. In cross-validation on the
           train split it {helps ? 'helps' : 'does not help'}.
         </p>
-        {noSums !== undefined && (
-          <p>
-            No adapters were merged: {noSums}
-            {helping.length > 0 && `. With the test tasks, which came later, ${helping.join(', ')} helps`}.
-          </p>
-        )}
+        {notMerged !== undefined && <p>No adapters were merged: {notMerged}.</p>}
         {failed.map(({ name, reason }) => (
           <p key={name} class="bad">
             It cannot choose {short(name)}: {reason}
@@ -54,44 +46,22 @@ export function Router({ report: { router, capabilities = [], arms } }: { report
           </Quiet>
         )}
       </Section>
-      {choices.length > 0 && (
-        <Table
-          title="Choices on the test split"
-          rows={choices}
-          columns={[
-            ['policy', ({ option }) => short(option)],
-            ['share of conversations', ({ share }) => share],
-            ['success rate of these', ({ successRate }) => successRate],
-            choices.some(({ probability }) => probability) && ['mean probability', ({ probability }) => probability],
-          ]}
-        >
-          {latency && (
-            <p>
-              Median time of a choice <Num of={latency} />
-            </p>
-          )}
-          {errors && (
-            <p>
-              Test rollouts that failed because the router could not choose <Num of={errors} />
-            </p>
-          )}
-        </Table>
-      )}
+      <Table
+        title="Choices on the test split"
+        rows={choices}
+        columns={[
+          ['policy', ({ option }) => short(option)],
+          ['share of conversations', ({ share }) => share],
+          ['success rate of these', ({ successRate }) => successRate],
+        ]}
+      />
     </>
   );
 }
 
-/** Returns the fields of a configuration by their path. */
-function fieldsOf(value: unknown, path = ''): { path: string; value: string }[] {
-  if (typeof value !== 'object' || value === null) return [{ path, value: String(value) }];
-  const entries = Object.entries(value);
-  if (entries.length === 0) return [{ path, value: Array.isArray(value) ? '[]' : '{}' }];
-  return entries.flatMap(([name, inner]) => fieldsOf(inner, path === '' ? name : `${path}.${name}`));
-}
-
-export function Run({ report, links = {} }: { report: Report; links?: Record<string, string> | undefined }) {
+export function Run({ report, links }: { report: Report; links?: Record<string, string> | undefined }) {
   const { campaign, baseCheck, capabilities = [], rollouts, leakage, cost } = report;
-  const { config, target } = campaign;
+  const { config, target, writtenBy: by } = campaign;
   const children = capabilities.flatMap(({ workflowId }) => workflowId ?? []);
   const seconds = cost?.wallSeconds.reduce((sum, one) => sum + one.seconds, 0);
   return (
@@ -104,27 +74,18 @@ export function Run({ report, links = {} }: { report: Report; links?: Record<str
             ...(target.notes ?? []).map((note) => ['note on the target', note] as const),
             ['started', campaign.startedAt],
             ['finished', campaign.finishedAt],
-            ...(seconds === undefined ? [] : [['elapsed, with outages', duration(seconds)] as const]),
+            ['elapsed, with outages', seconds && duration(seconds)],
             ['configuration', <code>{campaign.configSha256}</code>],
-            ...(baseCheck ? [['base model check', <From of={baseCheck.from} />] as const] : []),
+            ['written by', by && `campaign ${by.version}${by.commit ? `, commit ${by.commit}` : ''}`],
+            ['base model check', baseCheck && <From of={baseCheck.from} />],
           ]}
         />
-        <h3>Workflows in Temporal</h3>
-        <ul>
-          {[campaign.workflowId, ...children].map((id) => (
-            <li key={id}>{links[id] === undefined ? <code>{id}</code> : <a href={links[id]}>{id}</a>}</li>
-          ))}
-        </ul>
-        {Object.keys(links).length === 0 && (
-          <Quiet>
-            <code>campaign ui</code> opens Temporal’s UI.
-          </Quiet>
-        )}
       </Section>
+      <Workflows ids={[campaign.workflowId, ...children]} links={links} />
       {config && (
         <Section title="Configuration">
           <Fold summary="All fields, with defaults">
-            <Facts facts={fieldsOf(config).map((one) => [one.path, one.value])} />
+            <Facts facts={[...fieldsOf(config)]} />
           </Fold>
         </Section>
       )}
@@ -133,8 +94,6 @@ export function Run({ report, links = {} }: { report: Report; links?: Record<str
         <Section title="Leakage check">
           <p class={leakage.passed ? undefined : 'bad'}>
             {leakage.passed ? 'Passed' : 'Failed'}: {leakage.textsChecked} texts against {leakage.testTasks} test tasks
-            {leakage.seedsLeftOut > 0 &&
-              `; ${leakage.seedsLeftOut} seeds were not used, since they or their twin contain a test task’s text`}
             . <From of={leakage.from} />
           </p>
           {leakage.hits.map(({ where, task }, n) => (
@@ -182,66 +141,53 @@ function Rollouts({ rollouts, cost }: { rollouts: NonNullable<Report['rollouts']
   );
 }
 
-const secondsText = (seconds: number | undefined): string | undefined =>
-  seconds === undefined ? undefined : `${seconds.toPrecision(2)} s`;
-
 function Cost({ cost: { wallSeconds, secondsPerRollout = {}, languageModel } }: { cost: ReportedCost }) {
-  const facts = [
-    ...wallSeconds.map(({ stage, seconds }) => [`stage ${stage}`, duration(seconds)] as const),
-    ['a base rollout', secondsText(secondsPerRollout.rollout)] as const,
-    ['a training rollout with its update', secondsText(secondsPerRollout.training)] as const,
-  ];
   return (
     <>
       <Section title="Time">
-        <Facts facts={facts.filter(([, value]) => value)} />
+        <Facts
+          facts={[
+            ...wallSeconds.map(({ stage, seconds }) => [`stage ${stage}`, duration(seconds)] as const),
+            ['a base rollout', secondsPerRollout.rollout && `${secondsPerRollout.rollout.toPrecision(2)} s`],
+            [
+              'a training rollout with its update',
+              secondsPerRollout.training && `${secondsPerRollout.training.toPrecision(2)} s`,
+            ],
+          ]}
+        />
         <Quiet>Stages are from start to end, with outages, approvals and queues.</Quiet>
       </Section>
-      {languageModel && (
-        <Section title="Language models">
-          <LanguageModels spent={languageModel} />
-        </Section>
-      )}
+      {languageModel && <LanguageModels spent={languageModel} />}
     </>
   );
 }
 
-const tokensOf = ({ promptTokens, completionTokens }: Spent): number => promptTokens + completionTokens;
-
-/** What analyst, synthesizer, baselines, simulated users and judges asked, as the endpoints count it. */
+/** The requests of analyst, synthesizer, baselines, simulated users and judges, as the endpoints count them. */
 export function LanguageModels({
-  spent: { roles, steps, total, budget },
+  spent: { steps, total, budget },
 }: {
   spent: NonNullable<ReportedCost['languageModel']>;
 }) {
-  const against = (used: number | undefined, limit: number | undefined, show: (n: number) => string) =>
-    limit === undefined ? '' : ` of ${show(limit)}${used === undefined ? '' : ` (${percent(used / limit)})`}`;
-  const rows = [
-    ...steps.map((one) => ({ ...one, role: one.role ?? '' })),
-    ...roles.map((one) => ({ ...one, step: 'all' })),
-  ];
+  const limits = [
+    budget.tokens !== undefined && `${wholeNumber(budget.tokens)} tokens`,
+    budget.dollars !== undefined && dollarsText(budget.dollars),
+  ].filter(Boolean);
   return (
-    <>
-      <p>
-        {wholeNumber(total.requests)} requests, {wholeNumber(tokensOf(total))} tokens
-        {against(tokensOf(total), budget.tokens, wholeNumber)}
-        {(total.dollars !== undefined || budget.dollars !== undefined) &&
-          `, ${dollarsText(total.dollars)}${against(total.dollars, budget.dollars, dollarsText)}`}
-        {total.unpriced ? `, ${wholeNumber(total.unpriced)} requests without a price` : ''}
-      </p>
-      <Table
-        label="Language models by role and step"
-        rows={[...rows, { ...total, role: 'all', step: 'all' }]}
-        columns={[
-          ['role', ({ role }) => role],
-          ['step', ({ step }) => step],
-          ['requests', ({ requests }) => requests],
-          ['prompt tokens', ({ promptTokens }) => promptTokens],
-          ['of them cached', ({ cachedTokens }) => cachedTokens],
-          ['completion tokens', ({ completionTokens }) => completionTokens],
-          ['dollars', ({ dollars }) => dollarsText(dollars), ({ dollars }) => dollars ?? -1],
-        ]}
-      />
-    </>
+    <Table
+      title="Language models"
+      rows={[...steps, { ...total, role: 'all' }]}
+      columns={[
+        ['role', ({ role }) => role],
+        ['step', ({ step }) => step],
+        ['requests', ({ requests }) => requests],
+        ['prompt tokens', ({ promptTokens }) => promptTokens],
+        ['of them cached', ({ cachedTokens }) => cachedTokens],
+        ['completion tokens', ({ completionTokens }) => completionTokens],
+        ['dollars', ({ dollars }) => dollarsText(dollars)],
+        ['without a price', ({ unpriced }) => unpriced],
+      ]}
+    >
+      {limits.length > 0 && <p>Budget: {limits.join(', ')}</p>}
+    </Table>
   );
 }

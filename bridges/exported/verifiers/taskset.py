@@ -20,7 +20,7 @@ program = Program(Path(__file__).with_name("environment.js"))
 
 
 async def request(method: str, **params: Any) -> dict[str, Any]:
-    return await asyncio.wrap_future(program.send(method, **params))
+    return await asyncio.to_thread(program.request, method, **params)
 
 
 class Played(vf.State):

@@ -15,7 +15,7 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Split
 from transformers import PreTrainedTokenizerFast
 
-from trainer.serve.chat import parse_calls
+from trainer.serve.calls import parse_shop_calls
 
 PAD, UNKNOWN, END, ASSISTANT, CALL = "<|pad|>", "<|unk|>", "<|end|>", "<|assistant|>", "<|call|>"
 SPECIAL = [PAD, UNKNOWN, END, "<|system|>", "<|user|>", ASSISTANT, "<|tool|>", CALL]
@@ -107,7 +107,7 @@ def loss_mask(ids: list[int], tokenizer: PreTrainedTokenizerFast) -> list[int]:
 def parse(text: str, tools: list[dict]) -> dict:
     """The environment's assistant message of a sampled turn, read as the policy server reads it."""
     schemas = [{"type": "function", "function": tool} for tool in tools]
-    content, calls = parse_calls(text.replace(END, "").strip(), schemas)
+    content, calls = parse_shop_calls(text.replace(END, "").strip(), schemas)
     made = [
         {"id": c["id"], "name": c["function"]["name"], "arguments": json.loads(c["function"]["arguments"])}
         for c in calls

@@ -5,15 +5,13 @@ Invariant: rows of a batch are right-padded, which a causal model does not see, 
 
 import random
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 
 import torch
 from transformers import Lfm2Config, Lfm2ForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 
 SEED, BATCH_SIZE = 1, 16
-REPORT_SECONDS = 60
 
 Row = tuple[list[int], list[int]]
 """Token ids, and 1 on those that the model writes itself."""
@@ -41,11 +39,8 @@ def create(tokenizer: PreTrainedTokenizerFast) -> Lfm2ForCausalLM:
     return Lfm2ForCausalLM(config)
 
 
-def train(
-    model: PreTrainedModel, rows: list[Row], *, steps: int, learning_rate: float, report: Callable[[], str]
-) -> float:
-    """Trains with a short warm-up and linear decay, and prints progress with what `report` measures. Returns the mean
-    loss (nats a token) of the last 50 steps."""
+def train(model: PreTrainedModel, rows: list[Row], *, steps: int, learning_rate: float) -> None:
+    """Trains with a short warm-up and linear decay, and prints progress."""
     # Muon for the matrices (look-ups began in half the steps, one run each), AdamW for all else.
     named = dict(model.named_parameters())
     matrices = {name: p for name, p in named.items() if p.ndim == 2 and "embed" not in name}
@@ -54,9 +49,6 @@ def train(
         torch.optim.Muon(matrices.values(), lr=learning_rate, weight_decay=0.01, adjust_lr_fn="match_rms_adamw"),
         torch.optim.AdamW(others, lr=learning_rate, betas=(0.9, 0.98), weight_decay=0.0),
     ]
-    losses: list[float] = []
-    began = reported = time.monotonic()
-    measuring = 0.0
     for step, batch in enumerate(islice(_batches(rows), steps), start=1):
         factor = min(1.0, step / 50, max(0.02, 1.1 * (1 - step / steps)))
         model.train()
@@ -70,22 +62,8 @@ def train(
             optimizer.param_groups[0]["lr"] = learning_rate * factor
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
-        losses.append(loss.item())
-        now = time.monotonic()
-        if now - reported >= REPORT_SECONDS or step == steps:
-            rest = (now - began - measuring) / step * (steps - step)
-            print(
-                f"step {step}/{steps} loss {_recent(losses):.4f} {report()} eta {rest:.0f} s",
-                file=sys.stderr,
-                flush=True,
-            )
-            reported = time.monotonic()
-            measuring += reported - now
-    return round(_recent(losses), 5)
-
-
-def _recent(losses: list[float]) -> float:
-    return sum(losses[-50:]) / len(losses[-50:])
+        if step % 100 == 0:
+            print(f"step {step}/{steps} loss {loss.item():.4f}", file=sys.stderr, flush=True)
 
 
 def _batches(rows: list[Row]) -> Iterator[list[Row]]:

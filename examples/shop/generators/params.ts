@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Action, type CalibrationReport, jsonText, type ToolSchema, z } from 'campaign/plugin';
+import { type Action, type CalibrationReport, jsonText, type ToolSchema, z } from 'trace-campaign/plugin';
 import type { Plan } from './capabilities';
 import type { Wording } from './wording';
 import type { World } from './world';
@@ -67,8 +67,6 @@ export interface Instance {
   done: boolean;
 }
 
-const RECORDS = { fewest: 2, most: 6 };
-
 export const startKnobs: Knobs = { records: [3, 4], lookalikes: 1 };
 
 const between = (value: number, low: number, high: number): number => Math.min(high, Math.max(low, value));
@@ -80,13 +78,8 @@ export function turn(knobs: Knobs, report: CalibrationReport): Knobs {
   if (report.verdict === 'accepted') return knobs;
   const more = harder ? 1 : -1;
   const [fewest, most] = knobs.records;
-  return {
-    records: [
-      between(fewest + more, RECORDS.fewest, RECORDS.most - 1),
-      between(most + more, RECORDS.fewest + 1, RECORDS.most),
-    ],
-    lookalikes: between(knobs.lookalikes + more, 1, 2),
-  };
+  const records: Knobs['records'] = [between(fewest + more, 2, 5), between(most + more, 3, 6)];
+  return { records, lookalikes: between(knobs.lookalikes + more, 1, 2) };
 }
 
 /** Each uses only those before it. */

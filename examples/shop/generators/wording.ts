@@ -1,17 +1,15 @@
 /**
- * How the target's users and tools put things, read off its rollouts. No value of a rollout gets out: messages are
- * reduced to skeletons of slots, and one in which anything is left over that a schema could have produced is dropped.
+ * How the shop's users put things, read off rollouts. No value of a rollout gets out: first messages are reduced to skeletons of slots, and one in
+ * which anything is left over that a schema could have produced is dropped.
  */
-import {
-  type EnvironmentDescription,
-  escaped,
-  expressionOf,
-  type JsonSchema,
-  type Message,
-  type Vocabulary,
-  vocabularyOf,
-} from 'campaign/plugin';
-import { slotsOf, type World } from './world';
+import { type Message, type Vocabulary, vocabularyOf } from 'trace-campaign/plugin';
+import { FIELDS, TEXTS } from '../target/tasks';
+import { world } from './world';
+
+const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+/** The source of a regular expression that matches the vocabulary's values. */
+const expressionOf = ({ parts }: Pick<Vocabulary, 'parts'>): string =>
+  parts.map((options) => `(?:${options.map(escaped).join('|')})`).join('');
 
 export interface Wording {
   /** Such as "{key} {request} and {request} , {marker} . {question}"; the most frequent first. */
@@ -25,119 +23,60 @@ export interface Wording {
   farewell: string;
 }
 
-const DEFAULTS: Omit<Wording, 'skeletons'> = {
-  done: 'ok',
-  unknownTool: 'error : unknown tool',
-  badArguments: 'error : bad arguments',
-  unknownKey: 'error : not found',
-  unknownRecord: 'error : not found',
-  farewell: 'thanks .',
-};
+const MOST_SKELETONS = 40;
 
-/** Reads the wording off conversations with the target (its train split only). */
-export function wordingOf(o: {
-  conversations: readonly (readonly Message[])[];
-  description: EnvironmentDescription;
-  world: World;
-}): Wording {
-  const counts = new Map<string, Map<string, number>>();
-  const seen = (what: string, text: string | undefined): void => {
-    if (text === undefined || text.trim() === '') return;
-    const texts = counts.get(what) ?? new Map<string, number>();
-    counts.set(what, texts.set(text, (texts.get(text) ?? 0) + 1));
-  };
-  const abstract = skeletonMaker(o.world);
-  for (const messages of o.conversations) {
-    const first = messages.find((m) => m.role === 'user');
-    if (first) seen('skeletons', abstract(first.content));
-    const last = messages.at(-1);
-    if (last?.role === 'user' && last !== first) seen('farewell', last.content);
-    for (const { kind, content } of observations(messages, o)) seen(kind, content);
+/** Reads the wording off conversations in the shop (its train split only). */
+export function wordingOf(conversations: readonly (readonly Message[])[]): Wording {
+  const counts = new Map<string, number>();
+  const shown = new Set<string>();
+  for (const messages of conversations) {
+    const first = messages.find(({ role }) => role === 'user');
+    const skeleton = first && skeletonOf(first.content);
+    if (skeleton) counts.set(skeleton, (counts.get(skeleton) ?? 0) + 1);
+    for (const { role, content } of messages) if (role !== 'assistant') shown.add(content);
   }
-  const ranked = (what: string): string[] =>
-    [...(counts.get(what) ?? [])].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1)).map(([text]) => text);
-  const single = Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[];
+  const ranked = [...counts].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1)).map(([text]) => text);
+  // General words replace texts that no conversation shows.
+  const orElse = (text: string, general: string): string => (shown.has(text) ? text : general);
   return {
-    skeletons: ranked('skeletons').slice(0, 40),
-    ...DEFAULTS,
-    ...Object.fromEntries(
-      single.flatMap((what) =>
-        ranked(what)
-          .slice(0, 1)
-          .map((text) => [what, text]),
-      ),
-    ),
+    skeletons: ranked.slice(0, MOST_SKELETONS),
+    done: TEXTS.ok,
+    unknownTool: TEXTS.unknownTool,
+    badArguments: TEXTS.badArguments,
+    unknownKey: orElse(TEXTS.unknownAccount, 'error : not found'),
+    unknownRecord: orElse(TEXTS.unknownItem, 'error : not found'),
+    farewell: orElse(TEXTS.bye, 'thanks .'),
   };
 }
 
-/** Tool results that are short texts instead of records, by what they answer. */
-function* observations(
-  messages: readonly Message[],
-  { description, world }: { description: EnvironmentDescription; world: World },
-): Generator<{ kind: keyof typeof DEFAULTS; content: string }> {
-  const calls = new Map(
-    messages.flatMap((m) => (m.role === 'assistant' ? (m.toolCalls ?? []) : [])).map((c) => [c.id, c]),
-  );
-  for (const message of messages) {
-    if (message.role !== 'tool') continue;
-    const { content, toolCallId } = message;
-    const call = calls.get(toolCallId);
-    if (!call || /\d/.test(content)) continue;
-    const tool = description.tools.find((t) => t.name === call.name);
-    const failed = /error|unknown|invalid|not found/i.test(content);
-    if (!tool) yield { kind: 'unknownTool', content };
-    else if (!failed && world.writes.some((w) => w.tool === tool.name)) yield { kind: 'done', content };
-    else if (failed && !fits(call.arguments, tool.parameters.properties ?? {})) yield { kind: 'badArguments', content };
-    else if (failed && tool.name === world.lookup.tool) yield { kind: 'unknownKey', content };
-    else if (failed && world.writes.some((w) => w.tool === tool.name && w.onRecord))
-      yield { kind: 'unknownRecord', content };
-  }
-}
+const vocabularies = Object.values(FIELDS).map((schema) => vocabularyOf(schema)!);
 
-/** True if exactly the named arguments are given, with values that their schemas allow. */
-function fits(given: Record<string, unknown>, schemas: Record<string, JsonSchema>): boolean {
-  const names = Object.keys(schemas);
-  return names.length === Object.keys(given).length && names.every((name) => allows(schemas[name] ?? {}, given[name]));
-}
-
-function allows(schema: JsonSchema, value: unknown): boolean {
-  const vocabulary = vocabularyOf(schema);
-  return !vocabulary || new RegExp(`^${expressionOf(vocabulary)}$`).test(String(value));
-}
-
-/** Turns a first message into its skeleton; undefined if a number or a word of the world's vocabulary is left in it. */
-function skeletonMaker(world: World): (message: string) => string | undefined {
-  const { lookup, writes, ask, tell } = world;
-  const vocabularies = new Map<string, Vocabulary>(lookup.fields.map((f) => [f.name, f.vocabulary]));
-  const said = writes.flatMap((w) =>
-    w.arguments.flatMap((a) => (a.from === 'said' ? [[a.name, a.vocabulary] as const] : [])),
-  );
-  for (const [name, vocabulary] of said) vocabularies.set(name, vocabulary);
-  const filled = (text: string): string => fill(text, (slot) => expressionOf(vocabularies.get(slot) ?? { parts: [] }));
-  const replacements: [RegExp, string][] = [
-    ...(ask ? [[ask.answer.split('%').map(escaped).join(expressionOf(lookup.keyVocabulary)), '{key}']] : []),
-    ...(tell ? [[filled(tell.question), '{question}']] : []),
-    ...writes.flatMap((w) =>
-      w.arguments.flatMap((a) => (a.from === 'computed' ? [[escaped(a.marker), '{marker}']] : [])),
-    ),
-    ...writes.map((w) => [filled(w.request), '{request}']),
-  ].map(([source, slot]) => [new RegExp(source ?? '', 'g'), slot ?? '']);
-  const words = new Set(
-    [...vocabularies.values()].flatMap((v) => v.parts.flat()).filter((w) => /^[a-z]{2,}$/i.test(w)),
-  );
-  return (message) => {
-    const skeleton = replacements.reduce((text, [expression, slot]) => text.replace(expression, slot), message);
-    const rest = skeleton.replace(/\{\w+\}/g, ' ');
-    const left = /\d/.test(rest) || (rest.match(/[a-z]+/gi) ?? []).some((word) => words.has(word));
-    return left || !skeleton.includes('{request}') ? undefined : skeleton;
-  };
-}
-
-/** A regular expression's source for `text`, with each slot's place taken by `expression(slot)`. */
-function fill(text: string, expression: (slot: string) => string): string {
-  const slots = slotsOf(text);
-  return text
-    .split(/\{\w+\}/)
-    .map((literal, i) => escaped(literal) + (slots[i] === undefined ? '' : expression(slots[i])))
+/** A regular expression's source for `text`, in which any value of a field can take the place of its slot. */
+const filled = (text: string): string =>
+  text
+    .split(/\{(\w+)\}/)
+    .map((part, n) => (n % 2 === 0 ? escaped(part) : expressionOf(vocabularyOf(FIELDS[part as 'item' | 'city'])!)))
     .join('');
+
+const replacements = [
+  [
+    TEXTS.account('%')
+      .split('%')
+      .map(escaped)
+      .join(expressionOf(vocabularyOf(FIELDS.user)!)),
+    '{key}',
+  ],
+  [filled(TEXTS.howMuch('{item}')), '{question}'],
+  [escaped(TEXTS.opened), '{marker}'],
+  ...world.writes.map(({ request }) => [filled(request), '{request}']),
+].map(([source, slot]) => [new RegExp(source!, 'g'), slot!] as const);
+
+const values = new Set(vocabularies.flatMap(({ parts }) => parts.flat()).filter((w) => /^[a-z]{2,}$/i.test(w)));
+
+/** Turns a first message into its skeleton; undefined if a number or a word of a vocabulary is left in it. */
+function skeletonOf(message: string): string | undefined {
+  const skeleton = replacements.reduce((text, [expression, slot]) => text.replace(expression, slot), message);
+  const rest = skeleton.replace(/\{\w+\}/g, ' ');
+  const left = /\d/.test(rest) || (rest.match(/[a-z]+/gi) ?? []).some((word) => values.has(word));
+  return left || !skeleton.includes('{request}') ? undefined : skeleton;
 }

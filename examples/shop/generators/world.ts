@@ -1,16 +1,7 @@
-/**
- * The target as the generators see it, read off the schemas and rules of describe(): one look-up tool whose records the
- * writes act on. Tools with an argument that neither record, request nor account can fill are left out.
- */
-import {
-  cannotSynthesize,
-  type EnvironmentDescription,
-  type JsonSchema,
-  type ToolSchema,
-  type Vocabulary,
-  vocabularyOf,
-} from 'campaign/plugin';
-import { policyRulesOf, policyRulesProblem, type PolicyRule } from '../policy-rules';
+/** The shop as the generators see it: one look-up whose records the writes act on. */
+import { type JsonSchema, type Vocabulary, vocabularyOf } from 'trace-campaign/plugin';
+import type { Status } from '../target/shop';
+import { FIELDS, TEXTS } from '../target/tasks';
 
 type Argument = { name: string } & (
   | { from: 'record' }
@@ -37,85 +28,47 @@ export interface World {
   ask?: { question: string; answer: string };
 }
 
-type Rule<K extends PolicyRule['kind']> = Extract<PolicyRule, { kind: K }>;
+const vocabulary = (schema: JsonSchema): Vocabulary => vocabularyOf(schema)!;
 
-export const slotsOf = (text: string): string[] => [...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
+const onRecord = (verb: string, value: Status, ...more: Argument[]): Write => ({
+  tool: `${verb}_item`,
+  request: `${verb} the {item}`,
+  arguments: [{ name: 'item', from: 'record' }, { name: 'id', from: 'record' }, ...more],
+  onRecord: true,
+  precondition: { field: 'status', value, denial: TEXTS.denial },
+});
 
-function drawable(name: string, schema: JsonSchema): Vocabulary {
-  const vocabulary = vocabularyOf(schema);
-  if (vocabulary) return vocabulary;
-  throw cannotSynthesize(
-    `cannot draw values of "${name}" from ${JSON.stringify(schema)}: give an enum, a range, or a pattern of groups and classes`,
-  );
-}
-
-/** Throws `CannotSynthesize` if no look-up tool has records that a describable write acts on, or a rule has a wrong form. */
-export function worldOf(description: EnvironmentDescription): World {
-  const wrong = policyRulesProblem(description);
-  if (wrong !== undefined) throw cannotSynthesize(wrong);
-  const worlds = description.tools
-    .filter((tool) => tool.annotations?.readOnlyHint && tool.outputSchema)
-    .flatMap((tool) => around(tool, description))
-    .sort((a, b) => b.writes.length - a.writes.length);
-  const [world] = worlds;
-  if (!world?.writes.some((write) => write.onRecord)) {
-    throw cannotSynthesize(
-      `no read-only tool of "${description.name}" returns records that a write acts on: give one an outputSchema with the write's ` +
-        'arguments, and each write a description that says the request with its arguments in braces',
-    );
-  }
-  return world;
-}
-
-function around(lookup: ToolSchema, description: EnvironmentDescription): World[] {
-  const keys = Object.entries(lookup.parameters.properties ?? {});
-  const [key] = keys;
-  if (!key || keys.length !== 1) return [];
-  const fields = Object.entries(lookup.outputSchema?.properties ?? {}).map(([name, schema]) => ({
-    name,
-    vocabulary: drawable(name, schema),
-  }));
-  const rules = policyRulesOf(description);
-  const names = new Set(fields.map((field) => field.name));
-  const ofKind = <K extends PolicyRule['kind']>(kind: K) => rules.filter((rule): rule is Rule<K> => rule.kind === kind);
-  const writes = description.tools.flatMap((tool) => {
-    if (tool.annotations?.readOnlyHint) return [];
-    const write = bind(tool, { names, key: key[0], values: ofKind('value') });
-    const rule = ofKind('precondition').find((r) => r.tool === tool.name && names.has(r.field));
-    return write ? [{ ...write, ...(rule && { precondition: pick(rule) }) }] : [];
-  });
-  const tell = ofKind('tell').find((rule) => names.has(rule.field));
-  const ask = ofKind('ask').find((rule) => rule.argument === key[0]);
-  return [
+/** `exchange_item` is left out: it takes an item that no account holds. The order is in the bytes of modules. */
+export const world: World = {
+  lookup: {
+    tool: 'get_account',
+    key: 'user',
+    keyVocabulary: vocabulary(FIELDS.user),
+    fields: (['item', 'id', 'status', 'price'] as const).map((name) => ({
+      name,
+      vocabulary: vocabulary(FIELDS[name]),
+    })),
+  },
+  writes: [
+    onRecord('cancel', 'pending'),
+    onRecord('rush', 'pending'),
+    onRecord('return', 'delivered', {
+      name: 'refund',
+      from: 'computed',
+      field: 'price',
+      marker: TEXTS.opened,
+      offset: -5,
+    }),
     {
-      lookup: { tool: lookup.name, key: key[0], keyVocabulary: drawable(key[0], key[1]), fields },
-      writes,
-      ...(tell && { tell: { question: tell.question, field: tell.field } }),
-      ...(ask && { ask: { question: ask.question, answer: ask.answer } }),
+      tool: 'change_address',
+      request: 'change the address to {city}',
+      arguments: [
+        { name: 'user', from: 'key' },
+        { name: 'city', from: 'said', vocabulary: vocabulary(FIELDS.city) },
+      ],
+      onRecord: false,
     },
-  ];
-}
-
-const pick = ({ field, value, denial }: Rule<'precondition'>) => ({ field, value, denial });
-
-/** Where each argument of a write comes from; undefined if one of them cannot be had, or the request cannot be put in words. */
-function bind(
-  tool: ToolSchema,
-  world: { names: ReadonlySet<string>; key: string; values: Rule<'value'>[] },
-): Write | undefined {
-  const slots = slotsOf(tool.description);
-  const bound: Argument[] = [];
-  for (const [name, schema] of Object.entries(tool.parameters.properties ?? {})) {
-    const rule = world.values.find((r) => r.tool === tool.name && r.argument === name && world.names.has(r.field));
-    if (rule) bound.push({ name, from: 'computed', field: rule.field, marker: rule.marker, offset: rule.offset });
-    else if (world.names.has(name)) bound.push({ name, from: 'record' });
-    else if (name === world.key) bound.push({ name, from: 'key' });
-    else if (slots.includes(name)) bound.push({ name, from: 'said', vocabulary: drawable(name, schema) });
-    else return undefined;
-  }
-  const said = new Set(bound.flatMap((a) => (a.from === 'said' ? [a.name] : [])));
-  if (slots.length === 0 || !slots.every((slot) => world.names.has(slot) || said.has(slot))) return undefined;
-  const onRecord = bound.some((a) => a.from === 'record');
-  if (onRecord !== slots.some((slot) => world.names.has(slot))) return undefined;
-  return { tool: tool.name, request: tool.description, arguments: bound, onRecord };
-}
+  ],
+  tell: { question: TEXTS.howMuch('{item}'), field: 'price' },
+  ask: { question: TEXTS.askAccount, answer: TEXTS.account('%') },
+};

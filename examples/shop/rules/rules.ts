@@ -2,7 +2,6 @@
  * The analyst by rules: candidates and labels from comparing what was done with what the reference says was needed. The result does not depend on
  * the order of the rollouts; a pass is a function of (rollouts, seed, pass).
  */
-import { setImmediate } from 'node:timers/promises';
 import {
   type Analyst,
   defineKind,
@@ -17,10 +16,8 @@ import {
   passFrom,
   type ScoredRollout,
   seededRandom,
-} from 'campaign/plugin';
-import { policyRulesOf, policyRulesProblem } from '../policy-rules';
-import { capabilities, type ErrorClass, errorClasses, errorClassOf, errorLabels } from './errors';
-import { toolKnowledge } from './tools';
+} from 'trace-campaign/plugin';
+import { capabilities, type Capability, errorKinds, errorLabels } from './errors';
 
 export const rules = defineKind({
   kind: 'rules',
@@ -29,35 +26,20 @@ export const rules = defineKind({
   open: (_, identity): Analyst => ({ identity, ignoresSeed: true, selects: 'by labels', unsuited, discover, label }),
 });
 
-function unsuited(description: EnvironmentDescription): string | undefined {
-  if (description.hasReference) return policyRulesProblem(description);
-  return (
-    `analyst.kind is "rules": it compares trajectories with reference actions, which "${description.name}" does not tell (hasReference is false); ` +
-    'write analyst: {kind: llm, url: URL, model: NAME} for a language model that needs none (docs/language-models.md), ' +
-    'or {kind: given, capabilities: FILE}, or take a target that tells reference actions'
-  );
-}
+const unsuited = ({ name, hasReference }: EnvironmentDescription): string | undefined =>
+  name === 'shop' && hasReference
+    ? undefined
+    : `analyst.kind is "rules": it reads conversations of the shop alone, not of "${name}"; ` +
+      'write analyst: {kind: llm, url: URL, model: NAME} for a language model (docs/language-models.md), ' +
+      'or {kind: given, capabilities: FILE}';
 
-/** Rollouts that are compared before the event loop has its turn: heartbeats and other activities wait for it. */
-const BREATH = 200;
-
-type Comparing = Pick<LabelInput, 'rollouts' | 'description' | 'progress' | 'signal'>;
+type Comparing = Pick<LabelInput, 'rollouts' | 'progress' | 'signal'>;
 
 /** The labels of each rollout. Throws if one has no reference. */
-async function compare(o: Comparing): Promise<Map<ScoredRollout, Record<ErrorClass, Label>>> {
-  const { rollouts, description, progress, signal } = o;
-  const knowledge = toolKnowledge(description.tools);
-  // Without rules any text to tell may be a plain fact ("white"): none of them is taken for a refusal.
-  const denials = policyRulesOf(description).flatMap((rule) => (rule.kind === 'precondition' ? [rule.denial] : []));
-  const labels = new Map<ScoredRollout, Record<ErrorClass, Label>>();
-  for (let from = 0; from < rollouts.length; from += BREATH) {
-    signal.throwIfAborted();
-    for (const rollout of rollouts.slice(from, from + BREATH))
-      labels.set(rollout, errorLabels({ rollout, knowledge, denials }));
-    progress(labels.size, rollouts.length);
-    await setImmediate();
-  }
+function compare({ rollouts, progress, signal }: Comparing): Map<ScoredRollout, Record<Capability, Label>> {
   signal.throwIfAborted();
+  const labels = new Map(rollouts.map((rollout) => [rollout, errorLabels(rollout)]));
+  progress(labels.size, rollouts.length);
   return labels;
 }
 
@@ -66,45 +48,37 @@ async function compare(o: Comparing): Promise<Map<ScoredRollout, Record<ErrorCla
  * with nothing to contrast, nothing is proposed.
  */
 async function discover({ quotable, rule, ...input }: DiscoverInput): Promise<Discovery> {
-  const labels = [...(await compare({ ...input, rollouts: byKey(input.rollouts) }))];
+  const labels = [...compare({ ...input, rollouts: byKey(input.rollouts) })];
   const [passed, failed] = [true, false].map((outcome) => labels.filter(([one]) => isSuccess(one) === outcome));
   if (!passed?.length || !failed?.length) return { candidates: [], faults: [] };
-  const examplesOf = (among: typeof labels, errorClass: ErrorClass, label: Label) =>
-    among.flatMap(([{ key }, own]) => (own[errorClass] === label && quotable.has(key) ? [key] : [])).slice(0, 2);
-  const candidates = errorClasses
-    .map((one) => ({ one, lacking: failed.filter(([, own]) => own[one] === 'LACKING').length }))
+  const examplesOf = (among: typeof labels, name: Capability, label: Label) =>
+    among.flatMap(([{ key }, own]) => (own[name] === label && quotable.has(key) ? [key] : [])).slice(0, 2);
+  const candidates = capabilities
+    .map((name) => ({ name, lacking: failed.filter(([, own]) => own[name] === 'LACKING').length }))
     .filter(({ lacking }) => lacking > 0)
     .sort((a, b) => b.lacking - a.lacking)
     .slice(0, rule.maxCandidates)
-    .map(({ one }) => ({
-      name: capabilities[one].name,
-      definition: capabilities[one].definition,
-      examples: [...examplesOf(failed, one, 'LACKING'), ...examplesOf(passed, one, 'PRESENT')],
+    .map(({ name }) => ({
+      name,
+      definition: errorKinds[name].definition,
+      examples: [...examplesOf(failed, name, 'LACKING'), ...examplesOf(passed, name, 'PRESENT')],
     }));
   return { candidates, faults: [] };
 }
 
 /** One labeling pass over a random half of the rollouts: the labels are deterministic, so passes differ in what they look at. */
 async function label({ candidates, pass, seed, ...input }: LabelInput): Promise<LabelPass> {
-  const classes = new Map(candidates.map(({ name }) => [name, classOf(name)]));
+  const names = candidates.map(({ name }) => name);
+  const unknown = names.find((name) => !Object.hasOwn(errorKinds, name));
+  if (unknown !== undefined)
+    throw new OutsideFailure(
+      'BadInput',
+      `candidate "${unknown}": no class of error is named so; the analyst by rules labels ${capabilities.join(', ')}`,
+    );
   const half = randomHalf({ rollouts: input.rollouts, seed, pass });
-  const labels = await compare({ ...input, rollouts: half });
-  return passFrom({
-    attempt: pass,
-    rollouts: half,
-    names: [...classes.keys()],
-    labelOf: (rollout, name) => labels.get(rollout)?.[classes.get(name) as ErrorClass],
-  });
-}
-
-function classOf(name: string): ErrorClass {
-  const errorClass = errorClassOf(name);
-  if (errorClass) return errorClass;
-  const known = errorClasses.map((one) => capabilities[one].name).join(', ');
-  throw new OutsideFailure(
-    'BadInput',
-    `candidate "${name}": no class of error is named so; the analyst by rules labels ${known}`,
-  );
+  const labels = compare({ ...input, rollouts: half });
+  const labelOf = (rollout: ScoredRollout, name: string) => labels.get(rollout)?.[name as Capability];
+  return passFrom({ attempt: pass, rollouts: half, names, labelOf });
 }
 
 /** Artifacts hold rollouts in the order in which they finished. */

@@ -1,53 +1,68 @@
 /**
- * Plays the shop for the base-model script, over JSON lines on stdin and stdout, and tells each task's skills:
- * {"tasks":{"stream":"train","split":"train","count":400}} -> {"tasks":[{"id","skills"}]}
+ * Plays the shop for the base-model script, over JSON lines on stdin and stdout:
+ * {"demonstrations":{"count":9,"seed":1,"lacks":{"refuse":0.75}}} -> {"environment","words","demonstrations":[{"messages",..}]}
+ * {"tasks":{"count":400}} -> {"tasks":[{"id","skills"}]}, of the train split
  * {"reset":{"episode":0,"task":"train-3"}} -> {"messages":[..]}
  * {"step":{"episode":0,"message":{..assistant..}}} -> {"messages":[..],"done":false} or {..,"done":true,"evaluation":{..}}
  */
 import { createInterface } from 'node:readline';
-import { type Episode, messageSchema, splitSchema, z } from 'campaign/plugin';
-import { openEpisode } from './shop';
-import { drawTasks, type ShopTask } from './tasks';
+import type { AssistantMessage, Episode } from 'trace-campaign/plugin';
+import { random } from './random';
+import { demonstrate } from './reference-agent';
+import { createShop, openEpisode, shopTasks } from './shop';
+import { type ShopTask, type Skill, taskStream, TEXTS } from './tasks';
 
-const requestSchema = z.union([
-  z.object({ tasks: z.object({ stream: z.string(), split: splitSchema, count: z.number().int().positive() }) }),
-  z.object({ reset: z.object({ episode: z.number(), task: z.string() }) }),
-  z.object({ step: z.object({ episode: z.number(), message: messageSchema }) }),
-]);
+type Request =
+  | { demonstrations: Demonstrations }
+  | { tasks: { count: number } }
+  | { reset: { episode: number; task: string } }
+  | { step: { episode: number; message: AssistantMessage } };
 
-export function createPlayer(): (line: unknown) => Promise<unknown> {
-  const tasks = new Map<string, ShopTask>();
-  const episodes = new Map<number, Episode>();
-  return async (line) => {
-    const request = requestSchema.parse(line);
-    if ('tasks' in request) {
-      const listed = drawTasks(request.tasks);
-      for (const task of listed) tasks.set(task.id, task);
-      return { tasks: listed.map(({ id, skills }) => ({ id, skills })) };
-    }
-    if ('reset' in request) {
-      const task = tasks.get(request.reset.task);
-      if (!task) throw new Error(`play: unknown task "${request.reset.task}": list its stream with "tasks" first`);
-      const episode = openEpisode(task);
-      episodes.set(request.reset.episode, episode);
-      return { messages: episode.start.messages };
-    }
-    const { episode: number, message } = request.step;
-    const episode = episodes.get(number);
-    if (!episode || message.role !== 'assistant')
-      throw new Error(`play: episode ${number} is not open, or the message is not the assistant's`);
-    const result = await episode.step(message);
-    if (!result.done) return result;
-    episodes.delete(number);
-    return { ...result, evaluation: await episode.evaluate(result.stopReason ?? 'user_stop') };
-  };
+/** `lacks`: by skill, the probability that a demonstration whose task carries it makes the characteristic mistake. */
+interface Demonstrations {
+  count: number;
+  seed: number;
+  lacks: Partial<Record<Skill, number>>;
+}
+
+const episodes = new Map<number, Episode>();
+
+/** The rollouts are of train tasks alone, each played in the real environment. `words` are those that schemas and policy do not spell. */
+async function demonstrations({ count, seed, lacks }: Demonstrations) {
+  const source = taskStream(`demonstration-${seed}`, 'train');
+  const rng = random(`mistakes ${seed}`);
+  const made = [];
+  for (let i = 0; i < count; i++) {
+    const task = source.next().value as ShopTask;
+    const mistakes = task.skills.filter((skill) => rng.chance(lacks[skill] ?? 0));
+    made.push(await demonstrate({ task, lacks: new Set(mistakes), rng }));
+  }
+  const words = Object.values(TEXTS).filter((text) => typeof text === 'string');
+  return { environment: await createShop().describe(), words, demonstrations: made };
+}
+
+async function answer(request: Request): Promise<unknown> {
+  if ('demonstrations' in request) return demonstrations(request.demonstrations);
+  if ('tasks' in request) {
+    const train = [...shopTasks().values()].slice(0, request.tasks.count);
+    return { tasks: train.map(({ id, skills }) => ({ id, skills })) };
+  }
+  if ('reset' in request) {
+    const episode = openEpisode(shopTasks().get(request.reset.task)!);
+    episodes.set(request.reset.episode, episode);
+    return { messages: episode.start.messages };
+  }
+  const { episode: number, message } = request.step;
+  const episode = episodes.get(number)!;
+  const result = await episode.step(message);
+  if (!result.done) return result;
+  episodes.delete(number);
+  return { ...result, evaluation: await episode.evaluate(result.stopReason ?? 'user_stop') };
 }
 
 async function main(): Promise<void> {
-  const play = createPlayer();
-  for await (const line of createInterface({ input: process.stdin })) {
-    process.stdout.write(`${JSON.stringify(await play(JSON.parse(line)))}\n`);
-  }
+  for await (const line of createInterface({ input: process.stdin }))
+    process.stdout.write(`${JSON.stringify(await answer(JSON.parse(line) as Request))}\n`);
 }
 
-if (require.main === module) void main();
+void main();

@@ -1,6 +1,6 @@
 /** A scripted policy that solves every task, or makes the characteristic mistake of each skill that it lacks. */
-import type { AssistantMessage, Evaluation, Message } from 'campaign/plugin';
-import type { Random } from './in-process';
+import type { AssistantMessage, Evaluation, Message } from 'trace-campaign/plugin';
+import type { Random } from './random';
 import { actionOf, amountOf, isForbidden, openEpisode } from './shop';
 import { itemRequests, type Request, type ShopTask, type Skill, TEXTS } from './tasks';
 

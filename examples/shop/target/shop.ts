@@ -6,22 +6,22 @@
 import {
   type Action,
   type AssistantMessage,
+  type Environment,
+  type EnvironmentDescription,
+  type Episode,
   type Message,
   type Reference,
   type StepResult,
+  type StopReason,
   valueProblem,
-  z,
-} from 'campaign/plugin';
-import { inProcess, taskCounts } from './in-process';
+} from 'trace-campaign/plugin';
 import {
   drawTasks,
   type ItemRequest,
   itemRequests,
   type Request,
   REQUIRED,
-  settingFields,
   type ShopTask,
-  type Skill,
   POLICY,
   RULES,
   TEXTS,
@@ -94,23 +94,41 @@ const isError = (observation: string): boolean => observation.startsWith('error'
 
 const MAX_ERRORS = 3;
 
-const parameters = z.strictObject({ ...settingFields, ...taskCounts });
-export type ShopParameters = z.infer<typeof parameters>;
+const MAX_STEPS = 10;
 
-export const shop = inProcess({
-  summary: 'A shop with orders and accounts.',
-  description: { name: 'shop', policy: POLICY, tools: TOOLS, maxSteps: 10, hasReference: true, rules: RULES },
+const DESCRIPTION: EnvironmentDescription = {
+  name: 'shop',
+  /** Changes with anything that changes tasks or rewards. */
   version: '1',
-  parameters,
-  draw: ({ split, count, parameters: setting }) => drawTasks({ stream: split, split, count, setting }),
-  begin,
+  policy: POLICY,
+  tools: TOOLS,
+  maxSteps: MAX_STEPS,
+  hasReference: true,
+  rules: RULES,
+};
+
+const COUNTS = { train: 400, test: 200 };
+let drawn: ReadonlyMap<string, ShopTask> | undefined;
+
+/** The tasks of both splits by id. */
+export function shopTasks(): ReadonlyMap<string, ShopTask> {
+  const draw = (split: 'train' | 'test') => drawTasks({ stream: split, split, count: COUNTS[split] });
+  return (drawn ??= new Map([...draw('train'), ...draw('test')].map((task) => [task.id, task])));
+}
+
+export const createShop = (): Environment => ({
+  describe: async () => DESCRIPTION,
+  tasks: async (split) => Array.from({ length: COUNTS[split] }, (_, n) => ({ id: `${split}-${n}`, split })),
+  reset: async ({ id }) => {
+    const task = shopTasks().get(id);
+    if (!task) throw new Error(`shop: unknown task "${id}": use an id from tasks()`);
+    return openEpisode(task);
+  },
+  close: async () => undefined,
 });
-export const { create: createShop, openEpisode, tasksOf: shopTasks } = shop;
 
-/** The skills that a task carries: for demonstrations and tests, never shown to an analyst. */
-export const skillsOf = (id: string, given?: Partial<ShopParameters>): Skill[] => shop.taskOf(id, given).skills;
-
-function begin(task: ShopTask) {
+/** Opens an episode: it begins with the policy and the user's first words, and MAX_STEPS messages of the agent end it. */
+export function openEpisode(task: ShopTask): Episode {
   const state = structuredClone(task.database);
   const texts: string[] = [];
   let errors = 0;
@@ -127,18 +145,33 @@ function begin(task: ShopTask) {
     return errors >= MAX_ERRORS ? { messages, done: true, stopReason: 'too_many_errors' } : { messages, done: false };
   }
 
+  function evaluate(reason: StopReason) {
+    const reference = referenceOf(task);
+    const wanted = structuredClone(task.database);
+    for (const action of reference.actions) call(wanted, action);
+    const isRegular = reason === 'user_stop' || reason === 'agent_stop';
+    const db = Number(JSON.stringify(wanted) === JSON.stringify(state));
+    const info = Number(isRegular && isInformed(task, reference, texts));
+    return { reward: db * info, breakdown: { db, info }, reference };
+  }
+
+  let steps = 0;
   return {
-    firstMessage: task.firstMessage,
-    answer,
-    evaluate(reason: string) {
-      const reference = referenceOf(task);
-      const wanted = structuredClone(task.database);
-      for (const action of reference.actions) call(wanted, action);
-      const isRegular = reason === 'user_stop' || reason === 'agent_stop';
-      const db = Number(JSON.stringify(wanted) === JSON.stringify(state));
-      const info = Number(isRegular && isInformed(task, reference, texts));
-      return { reward: db * info, breakdown: { db, info }, reference };
+    start: {
+      messages: [
+        { role: 'system', content: POLICY },
+        { role: 'user', content: task.firstMessage },
+      ],
+      tools: TOOLS,
+      maxSteps: MAX_STEPS,
     },
+    async step(message) {
+      const result = answer(message);
+      steps += 1;
+      return result.done || steps < MAX_STEPS ? result : { ...result, done: true, stopReason: 'max_steps' };
+    },
+    evaluate: async (reason) => evaluate(reason),
+    close: async () => undefined,
   };
 }
 

@@ -3,10 +3,9 @@
  * token of the base model, and a write's `description` is the request with its arguments in braces: generators need no more. A task is a function of its
  * id and the parameters; a first user message belongs to one split by its hash, whatever the parameters; the skills of a task never leave this folder.
  */
-import { type JsonSchema, type Split, type ToolSchema, z } from 'campaign/plugin';
-import { mixedHash, type Random, random } from './in-process';
+import type { EnvironmentDescription, JsonSchema, Split, ToolSchema } from 'trace-campaign/plugin';
+import { mixedHash, type Random, random } from './random';
 import type { Database, Item, Status } from './shop';
-import type { PolicyRule } from '../policy-rules';
 
 export const COLORS = 'red blue green black white grey pink brown'.split(' ');
 const KINDS = 'lamp chair desk sofa rug shelf mirror clock vase stool bed table'.split(' ');
@@ -42,13 +41,17 @@ export const TEXTS = {
   unknownItem: 'error : unknown item',
 };
 
-const item: JsonSchema = { type: 'string', pattern: `^(${COLORS.join('|')}) (${KINDS.join('|')})$` };
-const id: JsonSchema = { type: 'string', pattern: '^i[0-9]{2}$' };
-const user: JsonSchema = { type: 'string', pattern: '^u[0-9]{2}$' };
-const price: JsonSchema = { type: 'integer', minimum: 10, maximum: 95, multipleOf: 5 };
-const refund: JsonSchema = { type: 'integer', minimum: 5, maximum: 95, multipleOf: 5 };
-const status: JsonSchema = { type: 'string', enum: ['pending', 'delivered'] };
-const city: JsonSchema = { type: 'string', enum: CITIES };
+/** The schemas of all values of arguments and observations. */
+export const FIELDS = {
+  item: { type: 'string', pattern: `^(${COLORS.join('|')}) (${KINDS.join('|')})$` },
+  id: { type: 'string', pattern: '^i[0-9]{2}$' },
+  user: { type: 'string', pattern: '^u[0-9]{2}$' },
+  price: { type: 'integer', minimum: 10, maximum: 95, multipleOf: 5 },
+  refund: { type: 'integer', minimum: 5, maximum: 95, multipleOf: 5 },
+  status: { type: 'string', enum: ['pending', 'delivered'] },
+  city: { type: 'string', enum: CITIES },
+} satisfies Record<string, JsonSchema>;
+const { item, id, user, price, refund, status, city } = FIELDS;
 
 type Fields = Record<string, JsonSchema>;
 const record = (properties: Fields) => ({ type: 'object', properties, required: Object.keys(properties) });
@@ -75,7 +78,7 @@ export const TOOLS: ToolSchema[] = [
   write('change_address', 'change the address to {city}', { user, city }),
 ];
 
-const precondition = (tool: string, value: string): PolicyRule => ({
+const precondition = (tool: string, value: Status) => ({
   kind: 'precondition',
   tool,
   field: 'status',
@@ -83,7 +86,7 @@ const precondition = (tool: string, value: string): PolicyRule => ({
   denial: TEXTS.denial,
 });
 
-export const RULES: PolicyRule[] = [
+export const RULES: EnvironmentDescription['rules'] = [
   precondition('cancel_item', 'pending'),
   precondition('rush_item', 'pending'),
   precondition('return_item', 'delivered'),
@@ -131,32 +134,16 @@ export interface ShopTask {
   database: Database;
 }
 
-/** What a campaign file may set, beside the counts of tasks. */
-export const settingFields = {
-  requests: z.number().int().min(1).max(3).default(2).describe('Most things that one conversation asks for.'),
-  several: z.number().min(0).max(1).default(0.5).describe('Share of the tasks that need several skills.'),
-};
-const settingSchema = z.object(settingFields);
-type Setting = z.infer<typeof settingSchema>;
-
-/** Of the tasks that need several skills, those that need three. */
-const THREE_SKILLS = 0.3;
-
-/** Draws 1-3 skills that can occur together: with one request, what is refused has no refund to compute. */
-function drawSkills(rng: Random, { requests, several }: Setting): Skill[] {
+/** Draws 1-3 skills that can occur together. */
+function drawSkills(rng: Random): Skill[] {
   const u = rng.next();
-  const count = u < 1 - several ? 1 : u < 1 - THREE_SKILLS * several ? 2 : 3;
-  const possible = requests === 1 ? SKILLS.filter((skill) => skill !== 'complete_all') : SKILLS;
+  const count = u < 0.5 ? 1 : u < 0.85 ? 2 : 3;
   for (;;) {
-    const drawn = rng.sample(possible, count);
+    const drawn = rng.sample(SKILLS, count);
     const has = (skill: Skill): boolean => drawn.includes(skill);
+    // A single request that is refused has no refund to compute.
     if (!(has('refuse') && has('compute') && !has('complete_all'))) return SKILLS.filter(has);
   }
-}
-
-function drawCount(rng: Random, skills: readonly Skill[], { requests }: Setting): number {
-  if (!skills.includes('complete_all')) return 1;
-  return requests === 2 ? 2 : 2 + rng.below(requests - 1);
 }
 
 /** Skills about an item go to one request each; refusing and computing to different ones. */
@@ -191,10 +178,10 @@ function phrase(request: Request): string {
 const twoDigits = (letter: string, n: number): string => `${letter}${String(n).padStart(2, '0')}`;
 
 /** Every draw comes in its order: another order is other tasks. */
-function drawTask({ id, seed, setting }: { id: string; seed: string; setting: Setting }): ShopTask {
+function drawTask({ id, seed }: { id: string; seed: string }): ShopTask {
   const rng = random(seed);
-  const skills = drawSkills(rng, setting);
-  const carried = drawCarried(rng, skills, drawCount(rng, skills, setting));
+  const skills = drawSkills(rng);
+  const carried = drawCarried(rng, skills, skills.includes('complete_all') ? 2 : 1);
   const verbs: Verb[] = [];
   for (const one of carried) verbs.push(drawVerb(rng, one, verbs));
 
@@ -246,16 +233,10 @@ function drawTask({ id, seed, setting }: { id: string; seed: string; setting: Se
 export const splitOf = (firstMessage: string): Split =>
   mixedHash(`split ${firstMessage}`) % 4 === 0 ? 'test' : 'train';
 
-interface Stream {
-  stream: string;
-  split: Split;
-  setting?: Setting;
-}
-
 /** An endless stream of tasks of one split, named `<stream>-0`, `<stream>-1`, ... */
-export function* taskStream({ stream, split, setting = settingSchema.parse({}) }: Stream): Generator<ShopTask> {
+export function* taskStream(stream: string, split: Split): Generator<ShopTask> {
   for (let draw = 0, n = 0; ; draw++) {
-    const task = drawTask({ id: `${stream}-${n}`, seed: `${stream} ${draw}`, setting });
+    const task = drawTask({ id: `${stream}-${n}`, seed: `${stream} ${draw}` });
     if (splitOf(task.firstMessage) !== split) continue;
     n++;
     yield task;
@@ -263,12 +244,12 @@ export function* taskStream({ stream, split, setting = settingSchema.parse({}) }
 }
 
 /** The first of a stream that have different first messages. */
-export function drawTasks({ count, ...of }: Stream & { count: number }): ShopTask[] {
+export function drawTasks({ stream, split, count }: { stream: string; split: Split; count: number }): ShopTask[] {
   const byMessage = new Map<string, ShopTask>();
-  for (const task of taskStream(of)) {
-    if (byMessage.size === count) break;
+  for (const task of taskStream(stream, split)) {
     const { size } = byMessage;
-    if (!byMessage.has(task.firstMessage)) byMessage.set(task.firstMessage, { ...task, id: `${of.stream}-${size}` });
+    if (size === count) break;
+    if (!byMessage.has(task.firstMessage)) byMessage.set(task.firstMessage, { ...task, id: `${stream}-${size}` });
   }
   return [...byMessage.values()];
 }

@@ -11,14 +11,10 @@ import type { Shown } from './chunks';
 
 /** Defects that one answer is sent back with: more say nothing new. */
 const MOST_DEFECTS = 30;
-export const LONGEST_DEFINITION = 800;
+const LONGEST_DEFINITION = 800;
 
-function checked<Value>(value: Value, defects: readonly string[]): Read<Value> {
-  if (defects.length === 0) return { value };
-  const more = defects.length - MOST_DEFECTS;
-  if (more <= 0) return { defects: [...defects] };
-  return { defects: [...defects.slice(0, MOST_DEFECTS), `and ${more} more of this kind: check the whole answer`] };
-}
+const checked = <Value>(value: Value, defects: readonly string[]): Read<Value> =>
+  defects.length === 0 ? { value } : { defects: defects.slice(0, MOST_DEFECTS) };
 
 function parsed<Schema extends z.ZodType>(text: string, schema: Schema): Read<z.infer<Schema>> {
   const json = jsonIn(text);
@@ -27,8 +23,8 @@ function parsed<Schema extends z.ZodType>(text: string, schema: Schema): Read<z.
   return checked(data as z.infer<Schema>, error ? defectsIn(error) : []);
 }
 
-const defectsIn = (error: z.ZodError, at?: string): string[] =>
-  error.issues.map(({ path, message }) => `${[...(at ? [at] : []), ...path].join('.') || 'the answer'}: ${message}`);
+const defectsIn = (error: z.ZodError): string[] =>
+  error.issues.map(({ path, message }) => `${path.join('.') || 'the answer'}: ${message}`);
 
 /** What a definition must not repeat: the trajectories as they were shown, and the tools' names. */
 interface Limits {
@@ -171,23 +167,29 @@ function citedDefects(
 function stepDefect(id: string, message: number, shown: Shown): string | undefined {
   const rollout = shown.get(id);
   if (!rollout) return `there is no trajectory "${id}" here; the ids are ${[...shown.keys()].join(', ')}`;
-  const role = rollout.messages[message]?.role;
-  if (role !== undefined && role !== 'system') return undefined;
   const numbers = rollout.messages.flatMap((one, n) => (one.role === 'system' ? [] : [n]));
+  if (numbers.includes(message)) return undefined;
   const known = numbers.length === 0 ? 'none' : `${numbers[0]} to ${numbers.at(-1)}`;
-  return role === undefined
-    ? `${id} has no message ${message}; its messages are ${known}`
-    : `${id}.${message} is the policy, which is no part of the trajectory; its messages are ${known}`;
+  return `${id} has no message ${message} that can be cited; its messages are ${known}`;
 }
 
-/** Of one trajectory; where a failure is not the agent's there are no labels. */
+/** The labels of one trajectory, by capability; where a failure is not the agent's there are none. */
 export interface Labeled {
-  /** Of a failed one, always. */
+  /** Present if the trajectory failed. */
   failure?: FailureOrigin;
-  labels: Map<string, Label>;
-  reasons: Map<string, { reason: string; message?: number }>;
+  labels: Map<string, { label: Label; why: { reason: string; message?: number } }>;
 }
 
+/** The keys are the ids that the model knows. */
+export function readLabels(o: { text: string; shown: Shown; names: readonly string[] }): Read<Map<string, Labeled>> {
+  const { text, shown, names } = o;
+  const trajectories = [...shown.keys()].map((id) => [id, trajectorySchema(id, shown, names)] as const);
+  const form = 'give one object with a field for each trajectory, and no other';
+  const answer = parsed(text, z.strictObject(Object.fromEntries(trajectories), form));
+  return 'defects' in answer ? answer : { value: new Map(Object.entries(answer.value)) };
+}
+
+const FORM = 'write {"failure": ..., "labels": {...}}';
 /** The number of a message; it may be written as in the trajectory, `r1.7`. */
 const place = z.union([z.int(), z.string()], 'give the number of a message');
 const seen = sentence('say what is to be seen there');
@@ -199,81 +201,46 @@ const labelSchema = z.union(
   ],
   'write ["PRESENT" or "LACKING", the number of a message, "what is to be seen there"], or ["NA", null, "why"]',
 );
-const failureSchema = z.object(
-  {
-    of: z.enum(failureOriginSchema.shape.of.options, 'write "agent", "environment" or "user"'),
-    message: place,
-    reason: sentence('say in one line why the failure begins there'),
-  },
-  'it FAILED; write {"of": "agent", "message": the number of the message in which the failure begins, "reason": "..."}',
-);
-const FORM = 'write {"failure": ..., "labels": {...}}';
-const trajectorySchema = z.object(
-  { failure: z.unknown().optional(), labels: z.record(z.string(), z.unknown(), FORM) },
-  FORM,
-);
 
-/** By the ids that the model knows. */
-export function readLabels(o: { text: string; shown: Shown; names: readonly string[] }): Read<Map<string, Labeled>> {
-  const { shown, names } = o;
-  const answer = parsed(o.text, z.record(z.string(), z.unknown(), 'give one object with a field for each trajectory'));
-  if ('defects' in answer) return answer;
-  const defects: string[] = [];
-  const given = <Schema extends z.ZodType>(place: string, schema: Schema, value: unknown) => {
-    const { data, error } = schema.safeParse(value);
-    if (error) defects.push(...defectsIn(error, place));
-    return data as z.infer<Schema> | undefined;
-  };
-  /** The fields of the same names, if there are just these. */
-  const fieldsOf = (place: string, fields: Record<string, unknown>, wanted: readonly string[]) => {
-    const missing = wanted.filter((name) => !Object.hasOwn(fields, name));
-    const unknown = Object.keys(fields).filter((name) => !wanted.includes(name));
-    if (missing.length > 0) defects.push(`${place} lacks ${missing.join(', ')}; give each of ${wanted.join(', ')}`);
-    for (const name of unknown) defects.push(`${place} has "${name}", which is none of ${wanted.join(', ')}`);
-    return wanted.flatMap((name) => (Object.hasOwn(fields, name) ? [[name, fields[name]] as const] : []));
-  };
-  const messageOf = (place: string, id: string, written: number | string): number => {
+function trajectorySchema(id: string, shown: Shown, names: readonly string[]): z.ZodType<Labeled> {
+  const messageOf = (written: number | string, context: z.RefinementCtx): number => {
     const message = typeof written === 'string' ? Number(written.replace(`${id}.`, '') || NaN) : written;
     const notOne = `it is ${JSON.stringify(written)}; give the number of a message of ${id}`;
-    defects.push(...at(place, Number.isInteger(message) ? stepDefect(id, message, shown) : notOne));
+    const defect = Number.isInteger(message) ? stepDefect(id, message, shown) : notOne;
+    if (defect !== undefined) context.addIssue(defect);
     return message;
   };
-
-  function failureOf(id: string, written: unknown): FailureOrigin | undefined {
-    const place = `${id}.failure`;
-    const rollout = shown.get(id);
-    if (rollout && isSuccess(rollout)) {
-      if (written != null) defects.push(`${place}: ${id} PASSED, so there is no failure; write null and label it`);
-      return undefined;
-    }
-    const failure = given(place, failureSchema, written);
-    return failure && { ...failure, message: messageOf(`${place}.message`, id, failure.message) };
+  const label = labelSchema.transform(([label, written, reason], context) => ({
+    label,
+    why: { reason, ...(written !== null && { message: messageOf(written, context) }) },
+  }));
+  const labels = z.strictObject(Object.fromEntries(names.map((name) => [name, label])), FORM);
+  if (isSuccess(shown.get(id)!)) {
+    const none = z.null(`${id} PASSED, so there is no failure; write null and label it`).optional();
+    return z
+      .object({ failure: none, labels }, FORM)
+      .transform((one) => ({ labels: new Map(Object.entries(one.labels)) }));
   }
-
-  function labeledOf(id: string, written: unknown): Labeled {
-    const all: Labeled = { labels: new Map(), reasons: new Map() };
-    const fields = given(id, trajectorySchema, written);
-    if (!fields) return all;
-    const failure = failureOf(id, fields.failure);
-    if (failure) all.failure = failure;
-    if (failure && failure.of !== 'agent') {
-      // NA is what it counts as anyway.
-      if (Object.values(fields.labels).some((label) => [label].flat()[0] !== 'NA'))
-        defects.push(
-          `${id}.labels: the failure is not the agent's, which says nothing of the agent: write {}, or a failure of "agent"`,
-        );
-      return all;
+  const failure = z.object(
+    {
+      of: z.enum(failureOriginSchema.shape.of.options, 'write "agent", "environment" or "user"'),
+      message: place.transform(messageOf),
+      reason: sentence('say in one line why the failure begins there'),
+    },
+    'it FAILED; write {"of": "agent", "message": the number of the message in which the failure begins, "reason": "..."}',
+  );
+  const written = z.record(z.string(), z.unknown(), FORM);
+  return z.object({ failure, labels: written }, FORM).transform(({ failure, labels: given }, context) => {
+    if (failure.of === 'agent') {
+      const { data = {}, error } = labels.safeParse(given);
+      for (const { path, message } of error?.issues ?? [])
+        context.addIssue({ code: 'custom', path: ['labels', ...path], message });
+      return { failure, labels: new Map(Object.entries(data)) };
     }
-    for (const [name, value] of fieldsOf(`${id}.labels`, fields.labels, names)) {
-      const [label, message, reason] = given(`${id}.labels.${name}`, labelSchema, value) ?? [];
-      if (label === undefined || reason === undefined) continue;
-      all.labels.set(name, label);
-      const where = message == null ? {} : { message: messageOf(`${id}.labels.${name}`, id, message) };
-      all.reasons.set(name, { reason, ...where });
-    }
-    return all;
-  }
-
-  const trajectories = fieldsOf('the answer', answer.value, [...shown.keys()]);
-  return checked(new Map(trajectories.map(([id, value]) => [id, labeledOf(id, value)] as const)), defects);
+    const message = `the failure is not the agent's, which says nothing of the agent: write {}, or a failure of "agent"`;
+    // NA is what it counts as anyway.
+    if (Object.values(given).some((one) => [one].flat()[0] !== 'NA'))
+      context.addIssue({ code: 'custom', path: ['labels'], message });
+    return { failure, labels: new Map() };
+  });
 }

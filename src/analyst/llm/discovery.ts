@@ -9,6 +9,7 @@ import { tokensOf } from '../../domain/endpoints';
 import { OutsideFailure } from '../../domain/failures';
 import { isSuccess } from '../../domain/rollout';
 import { cut, LENGTHS } from '../../domain/transcript';
+import { renderPrompt } from '../../llm/answer';
 import { type DiscoverInput, type LabelInput, passFrom } from '../analyst';
 import { type Proposal, readDiscovery, readMerged, type Step, type Labeled, readLabels } from './answers';
 import type { Shown } from './chunks';
@@ -29,7 +30,8 @@ import {
 export async function discover(config: Config, input: DiscoverInput): Promise<Discovery> {
   const { rollouts, quotable, description } = input;
   // Without both outcomes there is nothing to contrast.
-  if (!rollouts.some(isSuccess) || rollouts.every(isSuccess)) return { candidates: [], faults: [] };
+  if (!(rollouts.some(isSuccess) || input.failuresAlone) || rollouts.every(isSuccess))
+    return { candidates: [], faults: [] };
   const { maxCandidates } = input.rule;
   const all = shownOf(rollouts);
   const tools = description.tools.map(({ name }) => name);
@@ -44,33 +46,31 @@ export async function discover(config: Config, input: DiscoverInput): Promise<Di
   const answers = await askAll({
     ...step,
     items: chunks,
-    after: chunks.length > 1 ? 1 : 0,
     messages: (shown) => promptOf(config, request, shown),
     read: (text, shown) => readDiscovery({ ...limitsOf(shown), text, shown }),
   });
 
-  async function merge(proposals: readonly Proposal[], before: number): Promise<Proposal[]> {
-    const values = (text: string) => ({ proposals: text, maxCandidates: String(maxCandidates) });
-    const batches = batched(proposals, roomIn(config, 'merge', values('')));
-    const limits = limitsOf(all);
-    const merged = await askAll({
-      ...step,
-      items: batches,
-      before,
-      messages: (batch) => config.prompts.render('merge', values(batch.map(proposalText).join('\n\n'))),
-      read: (text, batch) => readMerged({ ...limits, text, proposals: batch }),
-    });
-    if (batches.length === 1) return merged.flat();
-    if (merged.flat().length < proposals.length) return merge(merged.flat(), before + batches.length);
-    throw new OutsideFailure(
-      'BadInput',
-      `analyst.contextTokens is ${config.contextTokens}: ${proposals.length} proposals don't fit into one request; ` +
-        'raise it (and take a model that has them), or raise chunkTokens, so that there are fewer chunks',
-    );
-  }
   const proposals = answers.flatMap(({ capabilities }) => capabilities);
   const several = answers.filter(({ capabilities }) => capabilities.length > 0).length > 1;
-  const capabilities = several ? await merge(proposals, chunks.length) : proposals;
+  const capabilities = several ? await merge() : proposals;
+
+  async function merge(): Promise<Proposal[]> {
+    const values = (text: string) => ({ proposals: text, maxCandidates: String(maxCandidates) });
+    const text = proposals.map(proposalText).join('\n\n');
+    if (tokensOf(text.length) > roomIn(config, 'merge', values('')))
+      throw new OutsideFailure(
+        'BadInput',
+        `analyst.contextTokens is ${config.contextTokens}: ${proposals.length} proposals don't fit into one request; ` +
+          'raise it (and take a model that has them), or raise chunkTokens, so that there are fewer chunks',
+      );
+    const merged = await askAll({
+      ...step,
+      items: [text],
+      messages: () => renderPrompt('merge', values(text)),
+      read: (text) => readMerged({ ...limitsOf(all), text, proposals }),
+    });
+    return merged.flat();
+  }
 
   const cite = ({ rollout, message, says }: Step): Citation[] => {
     const key = all.get(rollout)?.key;
@@ -117,22 +117,6 @@ function proposalText({ name, definition, lacking, shown }: Proposal, n: number)
   return [`[${n + 1}] ${name}: ${definition}`, ...lines('lacking', lacking), ...lines('shown', shown)].join('\n');
 }
 
-/** In order, as many in one request as fit. */
-function batched(proposals: readonly Proposal[], room: number): Proposal[][] {
-  const batches: Proposal[][] = [];
-  let left = 0;
-  for (const proposal of proposals) {
-    const tokens = tokensOf(proposalText(proposal, proposals.length).length) + 1;
-    if (tokens > left) {
-      batches.push([]);
-      left = room;
-    }
-    batches.at(-1)?.push(proposal);
-    left -= tokens;
-  }
-  return batches;
-}
-
 export async function label(config: Config, input: LabelInput): Promise<LabelPass> {
   const names = input.candidates.map(({ name }) => name);
   const all = shownOf(input.rollouts);
@@ -165,10 +149,10 @@ export async function label(config: Config, input: LabelInput): Promise<LabelPas
       labelOf({ key }, name) {
         const { failure, labels } = byKey.get(key) ?? {};
         // A failure that is not the agent's says nothing of any capability.
-        return failure && failure.of !== 'agent' ? 'NA' : labels?.get(name);
+        return failure && failure.of !== 'agent' ? 'NA' : labels?.get(name)?.label;
       },
     }),
-    reasons: Object.fromEntries(names.map((name) => [name, reasoned(({ reasons }) => reasons?.get(name))])),
+    reasons: Object.fromEntries(names.map((name) => [name, reasoned(({ labels }) => labels?.get(name)?.why)])),
     failures: reasoned(({ failure }) => failure),
   };
 }

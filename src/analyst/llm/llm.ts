@@ -8,10 +8,10 @@ import { isFailure, reasonOf } from '../../domain/failures';
 import { defineKind, type Identity } from '../../domain/kinds';
 import { LENGTHS } from '../../domain/transcript';
 import { openLanguageModel } from '../../llm/model';
-import { openPrompts } from '../../llm/answer';
+import { promptDigest } from '../../llm/answer';
 import type { Analyst, AnalystKind } from '../analyst';
 import { discover, label } from './discovery';
-import { type Config, discoveryRequest, estimate, roomFor, tooLong } from './requests';
+import { type Config, discoveryRequest, roomFor } from './requests';
 
 const count = z.number().int().positive();
 
@@ -21,28 +21,26 @@ const kind = defineKind({
   version: '2',
   options: {
     ...languageModelFields,
-    chunkTokens: count.default(60_000).describe('Most tokens of trajectories in one request.'),
-    labelsPerChunk: count.default(40).describe('Trajectories that one request labels.'),
-    messageChars: count.default(LENGTHS.message).describe('Characters shown of a message.'),
-    argumentChars: count.default(LENGTHS.arguments).describe("Characters shown of a call's arguments."),
+    chunkTokens: count.default(60_000).describe('Tokens of rollouts per request.'),
+    labelsPerChunk: count.default(40).describe('Rollouts labeled per request.'),
+    messageChars: count.default(LENGTHS.message).describe('Characters per message.'),
+    argumentChars: count.default(LENGTHS.arguments).describe("Characters of a call's arguments."),
   },
-  given: { prompts: '.md' },
   open({ chunkTokens, labelsPerChunk, messageChars, argumentChars, ...spec }, identity) {
     const { contextTokens, maxTokens, concurrency, repairs } = spec;
     const model = openLanguageModel('analyst', spec);
-    const prompts = openPrompts({ folder: spec.prompts });
     const lengths = { message: messageChars, arguments: argumentChars };
     const limits = { contextTokens, maxTokens, concurrency, chunkTokens, labelsPerChunk, lengths, repairs };
-    return analystWith({ model, prompts, ...limits }, identity);
+    return analystWith({ model, ...limits }, identity);
   },
 });
 export const llm: AnalystKind = { ...kind, languageModel: languageModelOf, planned: kind.read };
 
 export function analystWith(config: Config, { kind, version }: Pick<Identity, 'kind' | 'version'>): Analyst {
-  const { model, prompts, chunkTokens, labelsPerChunk, lengths, contextTokens } = config;
+  const { model, chunkTokens, labelsPerChunk, lengths, contextTokens } = config;
   const options = {
     model: model.id,
-    prompts: prompts.digest(['discover', 'merge', 'label', 'repair']),
+    prompts: promptDigest(['discover', 'merge', 'label', 'repair']),
     chunkTokens,
     labelsPerChunk,
     lengths,
@@ -63,8 +61,6 @@ export function analystWith(config: Config, { kind, version }: Pick<Identity, 'k
       }
     },
 
-    estimate: (input) => estimate(config, input),
-    tooLong: (input) => tooLong(config, input),
     discover: (input) => discover(config, input),
     label: (input) => label(config, input),
   };

@@ -1,6 +1,6 @@
 /**
- * The requests of the analyst that asks a language model: what they show, the room that they have, and what they will cost. What stays the same
- * from request to request stands first, byte for byte; an estimate counts the prompts that are asked, and guesses the replies alone.
+ * The requests of the analyst that asks a language model: what they show, and the room that they have. What stays the same from request to request
+ * stands first, byte for byte.
  */
 import { forEachBounded } from '../../domain/concurrency';
 import { tokensOf } from '../../domain/endpoints';
@@ -9,16 +9,14 @@ import { OutsideFailure } from '../../domain/failures';
 import { escapeLineBreaks, plainLine } from '../../domain/plain-text';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { byTask, compactOne, type Lengths, shortIds } from '../../domain/transcript';
-import { answerOf, type Read, type Prompts } from '../../llm/answer';
+import { answerOf, type Read, renderPrompt } from '../../llm/answer';
 import type { ChatMessage, LanguageModel } from '../../llm/model';
-import type { DiscoverInput, LabelInput, PlannedAnalysis, PlannedRequests } from '../analyst';
-import { LONGEST_DEFINITION } from './answers';
-import { contrastChunks, partsAtTasks, type Shown, sizeOf } from './chunks';
+import type { DiscoverInput, LabelInput } from '../analyst';
+import { contrastChunks, type Shown } from './chunks';
 
 /** The analyst's options, opened. */
 export interface Config {
   model: LanguageModel;
-  prompts: Prompts;
   contextTokens: number;
   maxTokens: number;
   concurrency: number;
@@ -90,15 +88,18 @@ export function labelRequest(o: {
 export function promptOf(config: Config, { prompt, values, lists }: Request, shown: Shown): ChatMessage[] {
   const ids = Object.entries(lists(shown)).map(([name, list]) => [name, list.join(', ') || 'none']);
   const trajectories = trajectoriesText(shown, config.lengths);
-  return config.prompts.render(prompt, { ...values, ...Object.fromEntries(ids), trajectories });
+  return renderPrompt(prompt, { ...values, ...Object.fromEntries(ids), trajectories });
 }
 
-/** What the requests of discovery show: only chunks with a failure, since there is nothing to be found in the others. */
+/** The chunks that discovery shows. Those without a failure are left out: there is nothing to be found in them. */
 export const discoveryChunks = (config: Config, request: Request, shown: Shown): Shown[] =>
   chunksOf(config, request, shown).filter((chunk) => ![...chunk.values()].every(isSuccess));
 
 export const labelChunks = (config: Config, request: Request, shown: Shown): Shown[] =>
-  chunksOf(config, request, shown).flatMap((chunk) => partsAtTasks(chunk, config.labelsPerChunk));
+  chunksOf(config, request, shown).flatMap((chunk) => {
+    const [all, most] = [[...chunk], config.labelsPerChunk];
+    return Array.from({ length: Math.ceil(all.length / most) }, (_, n) => new Map(all.slice(n * most, (n + 1) * most)));
+  });
 
 const chunksOf = (config: Config, request: Request, shown: Shown): Shown[] =>
   contrastChunks({ shown, tokens: config.chunkTokens, room: roomFor(config, request), lengths: config.lengths });
@@ -106,19 +107,14 @@ const chunksOf = (config: Config, request: Request, shown: Shown): Shown[] =>
 /** One short trajectory. */
 const LEAST_ROOM = 1000;
 
-const promptTokens = (messages: readonly ChatMessage[]): number =>
-  sum(messages.map(({ content }) => tokensOf(content.length)));
-
-/** Tokens of a prompt, and what it leaves for more: the reply is allowed for, and a tenth for the estimate's error. May be negative. */
-function roomBeside(config: Config, prompt: string, values: Record<string, string>) {
-  const used = promptTokens(config.prompts.render(prompt, values));
-  return { used, room: Math.floor(0.9 * (config.contextTokens - config.maxTokens)) - used };
-}
-
-/** For what is empty in `values`. @throws BadInput where not even one short trajectory fits. */
+/**
+ * Returns the tokens that a prompt leaves for what is empty in `values`: the reply is allowed for, and a tenth for the estimate's error.
+ * @throws BadInput where not even one short trajectory fits.
+ */
 export function roomIn(config: Config, prompt: string, values: Record<string, string>): number {
   const { contextTokens, maxTokens } = config;
-  const { used, room } = roomBeside(config, prompt, values);
+  const used = renderPrompt(prompt, values).reduce((all, { content }) => all + tokensOf(content.length), 0);
+  const room = Math.floor(0.9 * (contextTokens - maxTokens)) - used;
   if (room >= LEAST_ROOM) return room;
   const wanted = maxTokens + Math.ceil((used + LEAST_ROOM) / 0.9);
   throw new OutsideFailure(
@@ -128,18 +124,13 @@ export function roomIn(config: Config, prompt: string, values: Record<string, st
   );
 }
 
-/** A request's values where it shows nothing. */
-const emptyValues = ({ values, lists }: Request): Record<string, string> => ({
-  ...values,
-  ...Object.fromEntries(Object.keys(lists(new Map())).map((name) => [name, ''])),
-  trajectories: '',
-});
+/** Returns the tokens that a request leaves for trajectories. @throws BadInput where there is none. */
+export function roomFor(config: Config, { prompt, values, lists }: Request): number {
+  const nothing = Object.keys(lists(new Map())).map((name) => [name, '']);
+  return roomIn(config, prompt, { ...values, ...Object.fromEntries(nothing), trajectories: '' });
+}
 
-/** For trajectories. @throws BadInput where there is none. */
-export const roomFor = (config: Config, request: Request): number =>
-  roomIn(config, request.prompt, emptyValues(request));
-
-/** Asks the questions of one step; each answer is progress, beside those answered `before` and to come `after`. */
+/** Asks the questions of one step; each answer is progress. */
 export async function askAll<Item, Answer>(o: {
   config: Config;
   step: string;
@@ -148,13 +139,11 @@ export async function askAll<Item, Answer>(o: {
   items: readonly Item[];
   messages: (item: Item) => readonly ChatMessage[];
   read: (text: string, item: Item) => Read<Answer>;
-  before?: number;
-  after?: number;
 }): Promise<Answer[]> {
-  const { config, step, work, seed, items, before = 0, after = 0 } = o;
+  const { config, step, work, seed, items } = o;
   const { ledger, signal } = work;
   const answers: Answer[] = [];
-  let answered = before;
+  let answered = 0;
   // After a failure no more questions begin; those under way end, and their replies are kept for the next attempt.
   await forEachBounded({
     items: [...items.entries()],
@@ -164,61 +153,8 @@ export async function askAll<Item, Answer>(o: {
       const read = (text: string) => o.read(text, item);
       const asking = { ledger, step, signal };
       answers[n] = await answerOf({ ...config, messages: o.messages(item), seed, read, asking });
-      work.progress(++answered, before + items.length + after);
+      work.progress(++answered, items.length);
     },
   });
   return answers;
 }
-
-/** Guesses of a reply, in tokens. */
-const GUESS = { thinking: 1500, proposals: 2500, failure: 50, label: 40 };
-/** Candidates until discovery has said how many there are, and characters of their definitions. */
-const TYPICAL = { candidates: 6, definition: 400 };
-const LONGEST_NAME = 80;
-
-const candidatesOf = (count: number, characters: number) =>
-  Array.from({ length: count }, () => ({ name: '', definition: 'x'.repeat(characters) }));
-
-/** What discovery and one pass will ask. */
-export function estimate(config: Config, o: PlannedAnalysis): { discovery: PlannedRequests; pass: PlannedRequests } {
-  const { rollouts, description, rule } = o;
-  const shown = shownOf(rollouts);
-  const tokensIn = (request: Request, chunks: readonly Shown[]) =>
-    sum(chunks.map((chunk) => promptTokens(promptOf(config, request, chunk))));
-
-  const discovery = discoveryRequest({ description, rule });
-  const chunks = discoveryChunks(config, discovery, shown);
-  const merges = chunks.length > 1 ? 1 : 0;
-
-  const guessed = () => candidatesOf(Math.min(TYPICAL.candidates, rule.maxCandidates), TYPICAL.definition);
-  const candidates = o.candidates ?? guessed();
-  const labels = labelRequest({ description, candidates });
-  const parts = labelChunks(config, labels, shown);
-  const failed = rollouts.filter((rollout) => !isSuccess(rollout)).length;
-  return {
-    discovery: {
-      requests: chunks.length + merges,
-      promptTokens: tokensIn(discovery, chunks) + merges * chunks.length * GUESS.proposals,
-      completionTokens: (chunks.length + merges) * (GUESS.thinking + GUESS.proposals),
-    },
-    pass: {
-      requests: parts.length,
-      promptTokens: tokensIn(labels, parts),
-      completionTokens:
-        parts.length * GUESS.thinking + failed * GUESS.failure + rollouts.length * candidates.length * GUESS.label,
-    },
-  };
-}
-
-/** Keys of rollouts that no request can hold, whatever discovery proposes: also beside the longest definitions that are taken. */
-export function tooLong(config: Config, { rollouts, description, rule }: PlannedAnalysis): string[] {
-  const longest = candidatesOf(rule.maxCandidates, LONGEST_DEFINITION + LONGEST_NAME);
-  const { room } = roomBeside(config, 'label', emptyValues(labelRequest({ description, candidates: longest })));
-  // Longest definitions are rare: they alone make no context too small.
-  const limit = Math.min(roomFor(config, discoveryRequest({ description, rule })), Math.max(LEAST_ROOM, room));
-  return [...shownOf(rollouts)].flatMap(([id, rollout]) =>
-    sizeOf({ rollout, id, lengths: config.lengths }).needed > limit ? [rollout.key] : [],
-  );
-}
-
-const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);

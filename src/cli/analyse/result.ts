@@ -1,35 +1,43 @@
 /**
- * analysis.json: what was found in conversations from elsewhere (docs/conversations.md). Invariants: it is complete, so that page and terminal are
+ * analysis.json: the findings in conversations from elsewhere (docs/conversations.md). Invariants: it is complete, so that page and terminal are
  * made of it alone; conversations are called as in the user's files, and message numbers are indexes into their messages.
  */
 import type { Analysis as Asked } from '../../analyst/steps';
 import type { SelectionRule } from '../../domain/campaign';
-import { beginningOf, type FailureOrigin, type Label } from '../../domain/capability';
+import { type Beginning, beginningOf, type Label } from '../../domain/capability';
 import type { Budget, Spent } from '../../domain/endpoints';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { lackingIn, majorityOf, readingsOf } from '../../domain/selection';
-import { excerpt } from '../../report/build/quotes';
+import { type Estimate, groupBy, mean, successRate } from '../../domain/statistics';
+import { quotedMessage } from '../../report/build/quotes';
 import { selectionOf } from '../../report/build/selection';
-import type { ReportedCitation, ReportedSelection } from '../../report/capability-model';
+import type { ReportedMessage, ReportedSelection } from '../../report/capability-model';
 import type { Conversations } from './conversations';
+import { type Difference, differencesIn, isError, type Parting, partingsIn } from './counts';
+import { FAULTS, NOT_EXPLAINED, sectionsOf } from './statements';
 import type { AnalysisResult } from './steps';
+
+/** A sentence, with the conversations that it counts. */
+export interface Statement {
+  text: string;
+  conversations?: string[];
+}
+
+export interface Section {
+  title: string;
+  statements: Statement[];
+}
 
 export interface LackedCapability {
   capability: string;
   /** The label of most passes. */
   label: Label;
   /** Passes that say LACKING, of those that looked at it. */
-  votes: number;
+  lacking: number;
   passes: number;
-  /** The message that most of them name, of several the earliest. */
+  /** The message that most of them name, of several the earliest, and what one of them says of it. */
   message?: number | undefined;
-  reasons: { pass: number; reason: string; message?: number | undefined }[];
-}
-
-export interface FailureBeginning extends FailureOrigin {
-  votes: number;
-  /** The message and its neighbours. */
-  context: ReportedCitation['context'];
+  says: string;
 }
 
 export interface AnalysedFailure {
@@ -40,52 +48,91 @@ export interface AnalysedFailure {
   messages: number;
   /** The capabilities that some pass calls LACKING, most votes first. */
   lacking: LackedCapability[];
-  /** The message that most passes name, of those that blame whom (`of`) most blame; of several the earliest. */
-  begins?: FailureBeginning | undefined;
-  /** Selected capabilities that most passes label LACKING, else a fault of another, else NOT_EXPLAINED; empty where no pass labeled it. */
+  /** The message that most passes name, of those that blame the party (`of`) that most blame; of several the earliest. */
+  begins?: Beginning | undefined;
+  /** Causes, else a fault of another party, else NOT_EXPLAINED; empty where no pass labeled it. */
   explainedBy: string[];
 }
 
-export const FAULTS = { environment: 'fault of the environment', user: 'fault of the user' };
-export const NOT_EXPLAINED = 'not explained by a capability';
+/** A capability that was selected; without passed conversations every candidate. */
+export interface Cause {
+  capability: string;
+  definition: string;
+  /** Failed conversations that it explains. */
+  explains: string[];
+  /** Their share of all conversations, with a 95% interval over tasks: the most that success can rise. */
+  worth: Estimate;
+  /** Conversations in which the situation for it arises by most passes, and those of them that show it. */
+  arises: number;
+  shown: number;
+  /** Explained failures that begin at a tool's error or the message after it. */
+  atErrors: number;
+}
 
-export interface Analysis {
-  name: string;
-  madeAt: string;
-  files: string[];
+/** The findings of a language model. */
+export interface Reading {
   analyst: { kind: string; version: string; model: string };
-  conversations: Conversations['counts'];
-  /** What was left out of the files, or is not known of them. */
-  notes: string[];
+  causes: Cause[];
+  failures: AnalysedFailure[];
   /** As in a report; each `rollout` is a conversation. */
   selection: ReportedSelection;
-  failures: AnalysedFailure[];
   budget: Budget;
   /** On everything of this name, also by earlier runs. */
   spent: Spent[];
 }
 
-export async function buildAnalysis(
-  o: Pick<Analysis, 'name' | 'files' | 'analyst' | 'budget' | 'spent'> & {
-    /** How it was asked. */
-    analysis: Pick<Asked, 'store' | 'rollouts'>;
-    rule: SelectionRule;
-    conversations: Conversations;
-    result: AnalysisResult;
-  },
-): Promise<Analysis> {
-  const { rule, name, files, analyst, budget, spent } = o;
-  const { rollouts: records, ids, counts: conversations, notes } = o.conversations;
-  const { selection: result, passes } = o.result;
-  const { store, rollouts } = o.analysis;
-  const selection = await selectionOf({ store, rollouts, records, result, rule });
-  const failures = records.filter((rollout) => !isSuccess(rollout)).map(failureIn(passes, selection));
-  const madeAt = new Date().toISOString();
-  const found = withNames({ selection, failures }, ids);
-  return { name, madeAt, files, analyst, conversations, notes, ...found, budget, spent };
+/** A conversation to read, without system messages. */
+export interface ShownConversation {
+  conversation: string;
+  task: string;
+  reward: number;
+  messages: ReportedMessage[];
 }
 
-/** With the files' names of the conversations, which stand as ids in values and as keys of records. */
+export interface Analysis {
+  name: string;
+  madeAt: string;
+  files: string[];
+  conversations: Conversations['counts'];
+  /** What was left out of the files, or is not known of them. */
+  notes: string[];
+  /** The text of terminal and page; the first section is the answer. */
+  sections: Section[];
+  differences: Difference[];
+  partings: Parting[];
+  /** Absent without a language model. */
+  reading?: Reading | undefined;
+  /** Failed ones first; of many the first. */
+  shown: ShownConversation[];
+}
+
+/** Requests to the language model and its answers. */
+export type Read = Pick<Reading, 'analyst' | 'budget' | 'spent'> & {
+  analysis: Pick<Asked, 'store' | 'rollouts'>;
+  rule: SelectionRule;
+  result: AnalysisResult;
+};
+
+/** `read`: with a language model. */
+export async function buildAnalysis(
+  o: Pick<Analysis, 'name' | 'files'> & { conversations: Conversations; read?: Read | undefined },
+): Promise<Analysis> {
+  const { name, files, read } = o;
+  const { rollouts, ids, counts: conversations, notes } = o.conversations;
+  const found = withNames(
+    {
+      differences: differencesIn(rollouts),
+      partings: partingsIn(rollouts),
+      reading: read && (await readingOf(read, rollouts)),
+      shown: shownOf(rollouts),
+    },
+    ids,
+  );
+  const analysis = { name, madeAt: new Date().toISOString(), files, conversations, notes, ...found };
+  return { ...analysis, sections: sectionsOf(analysis) };
+}
+
+/** Replaces rollout keys, which stand as values and as keys of records, by the files' names of the conversations. */
 export function withNames<Value>(value: Value, ids: ReadonlyMap<string, string>): Value {
   const named = (inner: unknown): unknown => {
     if (typeof inner === 'string') return ids.get(inner) ?? inner;
@@ -96,49 +143,94 @@ export function withNames<Value>(value: Value, ids: ReadonlyMap<string, string>)
   return named(value) as Value;
 }
 
-/** Characters of a message: there are as many excerpts as failures. */
-const CONTEXT = { neighbours: 2, longest: 1500 };
+/** Characters of a message, and of all messages, on the page. */
+const LONGEST = 1500;
+const MOST = 8_000_000;
 
-function failureIn(passes: AnalysisResult['passes'], { candidates }: ReportedSelection) {
-  const selected = new Set(candidates.flatMap((one) => (one.selected ? [one.name] : [])));
+function shownOf(rollouts: readonly ScoredRollout[]): ShownConversation[] {
+  let room = MOST;
+  const inOrder = [...rollouts].sort((a, b) => Number(isSuccess(a)) - Number(isSuccess(b)));
+  return inOrder.flatMap(({ key, task, reward, messages }) => {
+    if (room <= 0) return [];
+    const shown = messages.flatMap((one, n) => (one.role === 'system' ? [] : quotedMessage(one, n, LONGEST)));
+    room -= shown.reduce((sum, { text }) => sum + text.length, 0);
+    return { conversation: key, task, reward, messages: shown };
+  });
+}
+
+async function readingOf(read: Read, records: readonly ScoredRollout[]): Promise<Reading> {
+  const { rule, analyst, budget, spent } = read;
+  const { selection: result, passes } = read.result;
+  const selected = await selectionOf({ ...read.analysis, records, result, rule });
+  const hasPassed = records.some(isSuccess);
+  // Without passed conversations nothing shows that successes do not lack a candidate too.
+  const selection = hasPassed
+    ? selected
+    : {
+        ...selected,
+        candidates: selected.candidates.map((one) => ({ ...one, selected: false })),
+        reason: 'no conversation passed, so nothing shows that those that pass do not lack the same',
+      };
+  const causing = selected.candidates.filter((one) => one.selected || !hasPassed);
+  const names = causing.map(({ name }) => name);
+  const failures = records.filter((rollout) => !isSuccess(rollout)).map(failureIn(passes, names));
+  const causes = causing
+    .map((candidate) => causeOf(candidate, { records, failures, passes }))
+    .filter(({ explains }) => hasPassed || explains.length > 0)
+    .sort((a, b) => b.explains.length - a.explains.length);
+  return { analyst, causes, failures, selection, budget, spent };
+}
+
+type Passes = AnalysisResult['passes'];
+
+function causeOf(
+  { name, definition }: ReportedSelection['candidates'][number],
+  o: { records: readonly ScoredRollout[]; failures: readonly AnalysedFailure[]; passes: Passes },
+): Cause {
+  const readings = readingsOf(o.passes).get(name) ?? new Map<string, never>();
+  const labels = [...readings.values()].map(majorityOf);
+  const explained = o.failures.filter(({ explainedBy }) => explainedBy.includes(name));
+  const explains = explained.map(({ conversation }) => conversation);
+  const byTask = [...groupBy(o.records, ({ task }) => task).values()];
+  const shares = byTask.map((own) => mean(own.map(({ key }) => Number(explains.includes(key)))));
+  const atErrors = explained.filter(({ conversation, begins }) => {
+    const { messages } = o.records.find(({ key }) => key === conversation)!;
+    const near = begins ? messages.slice(Math.max(0, begins.message - 1), begins.message + 1) : [];
+    return near.some(({ role, content }) => role === 'tool' && isError(content));
+  });
+  return {
+    capability: name,
+    definition,
+    explains,
+    worth: successRate({ taskMeans: shares, trials: Math.max(...byTask.map(({ length }) => length)) }),
+    arises: labels.filter((label) => label !== 'NA').length,
+    shown: labels.filter((label) => label === 'PRESENT').length,
+    atErrors: atErrors.length,
+  };
+}
+
+/** `causes`: names of capabilities. */
+function failureIn(passes: Passes, causes: readonly string[]) {
   const readings = readingsOf(passes);
 
-  /** For what a failed conversation is called LACKING, by whom and why. */
   const lackedBy = (key: string): AnalysedFailure['lacking'] =>
     [...readings]
       .flatMap(([capability, all]) => {
         const own = all.get(key) ?? [];
-        const { lacking, message } = lackingIn(own);
-        if (lacking.length === 0) return [];
-        const reasons = lacking.flatMap(({ pass, reason, message: at }) =>
-          // Numbered as it was asked for: passes that failed leave gaps.
-          reason === undefined ? [] : [{ pass: Number(pass), reason, message: at }],
-        );
-        return [{ capability, label: majorityOf(own), votes: lacking.length, passes: own.length, message, reasons }];
+        const { lacking, message, says } = lackingIn(own);
+        return says === undefined
+          ? []
+          : [{ capability, label: majorityOf(own), lacking, passes: own.length, message, says }];
       })
-      .sort((a, b) => b.votes - a.votes || (a.capability < b.capability ? -1 : 1));
+      .sort((a, b) => b.lacking - a.lacking || (a.capability < b.capability ? -1 : 1));
 
-  const beginningIn = ({ key, messages }: ScoredRollout): AnalysedFailure['begins'] => {
+  return ({ key, task, reward, messages }: ScoredRollout): AnalysedFailure => {
+    const lacking = lackedBy(key);
     const begins = beginningOf(passes.flatMap(({ failures }) => failures?.[key] ?? []));
-    if (!begins) return undefined;
-    const { of, message, votes, reason } = begins;
-    // Without the policy, which is long and the same everywhere.
-    const isShown = (one: { role: string; message: number }) => one.role !== 'system' || one.message === message;
-    return { of, message, votes, reason, context: excerpt(messages, message, CONTEXT).filter(isShown) };
-  };
-
-  const explanationsOf = ({ begins, lacking }: Pick<AnalysedFailure, 'begins' | 'lacking'>): string[] => {
-    if (!begins) return [];
-    if (begins.of !== 'agent') return [FAULTS[begins.of]];
-    const names = lacking.filter(({ capability, label }) => label === 'LACKING' && selected.has(capability));
-    return names.length > 0 ? names.map(({ capability }) => capability) : [NOT_EXPLAINED];
-  };
-
-  return (rollout: ScoredRollout): AnalysedFailure => {
-    const [lacking, begins] = [lackedBy(rollout.key), beginningIn(rollout)];
-    return {
-      ...{ conversation: rollout.key, task: rollout.task, reward: rollout.reward, messages: rollout.messages.length },
-      ...{ lacking, begins, explainedBy: explanationsOf({ begins, lacking }) },
-    };
+    const lacked = lacking.flatMap(({ capability, label }) => (label === 'LACKING' ? capability : []));
+    const known = lacked.filter((name) => causes.includes(name));
+    const own = known.length > 0 ? known : [NOT_EXPLAINED];
+    const explainedBy = !begins ? [] : begins.of === 'agent' ? own : [FAULTS[begins.of]];
+    return { conversation: key, task, reward, messages: messages.length, lacking, begins, explainedBy };
   };
 }

@@ -9,24 +9,24 @@ import { kindOf } from '../../domain/kinds';
 import type { Finding } from '../../environments/conformance';
 import { processKind } from '../../environments/process';
 import { withPlugins } from '../../plugins';
-import { note, print, wrapText } from '../../terminal';
-import { loadCampaign } from '../campaign-file';
+import { columnsOf, note, print, wrapText } from '../../terminal';
+import { loadCampaign, loadTarget } from '../campaign-file';
 import { InputError, messageOf } from '../errors';
 import { type CommonOptions, homeOf } from '../options';
 import { allReports } from '../reports';
 import { INTERRUPTED } from '../run/supervisor';
-import { checkTarget, findingText } from './environment';
+import { checkTarget } from './environment';
 import { type FirstTurns, firstTurns } from './first-turns';
-import { plannedRequests, trajectoryTokens } from './language-models';
-import { checkModule, isModuleFile, moduleLines } from './module';
+import { plannedRequests } from './language-models';
+import { checkModule, isModuleFile } from './module';
 import { checkLines, requirements } from './requirements';
 import { costLines, detectableLines, firstTurnLines, requestLines } from './text';
 import { openOnce, splitOf } from './target';
 import { costOfWork, countWork, isLike, measuredBase } from './work';
 
-const say = (line: string): void => note(wrapText(plainText(line), process.stderr.columns));
+const say = (line: string): void => note(wrapText(plainText(line), columnsOf(process.stderr)));
 const show = (lines: readonly string[]): void => {
-  for (const line of lines) print(wrapText(plainText(line), process.stdout.columns));
+  for (const line of lines) print(wrapText(plainText(line), columnsOf()));
 };
 
 interface CheckOptions extends CommonOptions {
@@ -36,68 +36,48 @@ interface CheckOptions extends CommonOptions {
 
 /** @returns the exit code. Words after `--` are a program's command line. */
 export async function check(words: string[], options: CheckOptions): Promise<number> {
-  if (process.argv.includes('--')) return checkProgram(words, options);
+  const isProgram = process.argv.includes('--');
   const [file, ...more] = words;
-  if (more.length > 0) {
-    const fix = 'name one file, or write a program after --';
+  if (isProgram ? file === undefined : more.length > 0) {
+    const fix = 'name one file, or write a program after --, such as: campaign check -- python3 bridge.py';
     throw new InputError({ code: 'invalid_argument', field: 'target', value: words.join(' '), fix });
   }
-  if (file === undefined) return checkMachine(options);
-  if (isModuleFile(file)) return showModule(file, options);
-  return options.target ? showTarget(file, loadCampaign({ file }), options) : checkCampaign(file, options);
-}
-
-async function checkMachine(options: CommonOptions): Promise<number> {
-  const checks = await runChecks(requirements({ home: homeOf(options), closely: true }));
-  if (options.json) print(JSON.stringify({ requirements: checks }));
-  else show(checkLines(checks, process.stdout.columns));
-  return exitCode(checks, []);
-}
-
-async function showModule(file: string, { json }: CommonOptions): Promise<number> {
-  const found = await checkModule({ file, say });
-  if (json) print(JSON.stringify(found));
-  else show(moduleLines(found));
-  return found.passed ? 0 : 1;
-}
-
-async function checkProgram(command: string[], options: CommonOptions): Promise<number> {
-  if (command.length === 0) {
-    const fix = 'write it after --, such as: campaign check -- python3 bridge.py';
-    throw new InputError({ code: 'invalid_argument', field: 'program', fix });
+  if (file === undefined) {
+    const checks = await runChecks(requirements({ home: homeOf(options) }));
+    return finish(options, { json: { requirements: checks }, lines: checkLines(checks, columnsOf()), checks });
   }
-  const target = { kind: processKind.kind, command, cwd: resolve('.') };
-  return showTarget(command.join(' '), { target, plugins: [] }, options);
+  if (!isProgram && isModuleFile(file)) return finishFindings(file, await checkModule({ file, say }), options);
+  if (!isProgram && !options.target) return checkCampaign(file, options);
+  const program = { kind: processKind.kind, command: words, cwd: resolve('.') };
+  const target = isProgram ? { target: program, plugins: [] } : loadTarget(file);
+  const findings = await checkTarget({ target, home: homeOf(options), say, onCheck: say });
+  return findings ? finishFindings(words.join(' '), findings, options) : INTERRUPTED;
 }
 
-async function showTarget(
-  name: string,
-  campaign: Pick<Campaign, 'target' | 'plugins'>,
-  options: CheckOptions,
-): Promise<number> {
-  const findings = await checkTarget({ target: campaign, home: homeOf(options), say, onCheck: say });
-  if (!findings) return INTERRUPTED;
-  if (options.json) print(JSON.stringify({ findings }));
-  else show(findingLines(name, findings));
-  return exitCode([], findings);
+interface Result {
+  json: object;
+  lines: readonly string[];
+  checks?: readonly Check[];
+  findings?: readonly Finding[];
 }
+
+/** Prints a result. @returns the exit code. */
+function finish(options: CommonOptions, { json, lines, checks = [], findings = [] }: Result): number {
+  if (options.json) print(JSON.stringify(json));
+  else show(lines);
+  return checks.every(({ ok }) => ok) && findings.length === 0 ? 0 : 1;
+}
+
+const finishFindings = (name: string, findings: readonly Finding[], options: CommonOptions): number =>
+  finish(options, { json: { findings }, lines: findingLines(name, findings), findings });
 
 const findingLines = (name: string, findings: readonly Finding[]): string[] =>
-  findings.length > 0 ? findings.map(findingText) : [`${name} keeps the contract`];
-
-const exitCode = (checks: readonly Check[], findings: readonly Finding[]): number =>
-  checks.every(({ ok }) => ok) && findings.length === 0 ? 0 : 1;
+  findings.length > 0
+    ? findings.map(({ check, problem, fix }) => `${check}: ${problem}; ${fix}`)
+    : [`${name} keeps the contract`];
 
 /** Requirements without which no turn of the base model can be sampled. */
-const forTurns = [
-  'home folder',
-  'temporary files',
-  'store',
-  'Python',
-  'Python packages',
-  'base model',
-  'policy server',
-];
+const forTurns = ['home folder', 'store', 'Python', 'base model', 'policy server'];
 
 async function checkCampaign(file: string, options: CommonOptions): Promise<number> {
   const home = homeOf(options);
@@ -109,7 +89,7 @@ async function checkCampaign(file: string, options: CommonOptions): Promise<numb
   const first = 'Requirements';
 
   const checks = await runChecks(requirements({ home, campaign, closely: true, ask }));
-  section(first, checkLines(checks, process.stdout.columns));
+  section(first, checkLines(checks, columnsOf()));
 
   const opened = await ask().catch(() => undefined);
   const failed = checks.filter(({ name, ok }) => !ok && forTurns.includes(name)).map(({ name }) => name);
@@ -131,28 +111,29 @@ async function checkCampaign(file: string, options: CommonOptions): Promise<numb
   const tasks = splitOf(campaign, opened);
   const reports = allReports(home.root).filter((report) => isLike(report, campaign, name));
   const given = await selectedBefore(campaign);
-  const work = countWork({ campaign, tasks: tasks.taken, capabilities: given ?? PUBLISHED_CAPABILITIES });
+  const work = countWork({ campaign, tasks, capabilities: given ?? PUBLISHED_CAPABILITIES });
   const cost = costOfWork({ campaign, work, reports });
-  section('Rollouts and cost', costLines({ tasks, work, cost, isGiven: given !== undefined }));
+  section('Rollouts and cost', costLines({ work, cost, isGiven: given !== undefined }));
 
-  const trajectory = await trajectoryTokens(reports, home);
-  const requests = plannedRequests({ campaign, work, description: opened?.description, trajectory });
+  const requests = plannedRequests({ campaign, work });
   if (requests.questions.length > 0) section('Language models', requestLines(requests));
 
-  const { test } = tasks.taken;
+  const { test } = tasks;
   const { trials } = campaign.evaluation;
   const base = measuredBase(reports);
   const difference = detectableDifference({ tasks: test, trials, base: base?.rate ?? 0.5 });
   const detectable = { tasks: test, trials, base, difference };
   section('Smallest difference that the test tasks can show', detectableLines(detectable));
 
-  if (options.json) {
-    const sampledTurns = typeof turns === 'string' ? { problem: turns } : turns;
-    const { capabilities, purposes } = work;
-    const planned = { capabilities, tasks, purposes, ...cost, languageModels: requests, detectable };
-    print(JSON.stringify({ requirements: checks, firstTurns: sampledTurns, target: name, findings, ...planned }));
-  }
-  return exitCode(checks, findings);
+  const { capabilities, purposes } = work;
+  const json = {
+    requirements: checks,
+    firstTurns: typeof turns === 'string' ? { problem: turns } : turns,
+    target: name,
+    findings,
+    ...{ capabilities, tasks, purposes, ...cost, languageModels: requests, detectable },
+  };
+  return finish(options, { json, lines: [], checks, findings });
 }
 
 /** Returns how many capabilities an analyst selects whatever the rollouts show; undefined if they decide. */

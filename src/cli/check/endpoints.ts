@@ -5,16 +5,14 @@
 import { type CheckItem, MissingRequirement } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';
 import type { ChatModel, LanguageModelSpec } from '../../domain/endpoints';
-import { isFailure } from '../../domain/failures';
 import { kindOf } from '../../domain/kinds';
-import { describeSpec } from '../../environments/open';
+import { partnersOf } from '../../environments/kinds';
 import { keyOf } from '../../llm/client';
 import { openLanguageModel } from '../../llm/model';
 import { openPartners } from '../../llm/partners';
 import { checkTinker, hasTinkerPython, tinkerPython } from '../../policy/tinker';
 import { withPlugins } from '../../plugins';
 import type { Registry } from '../../registry';
-import { messageOf } from '../errors';
 
 /** Returns language models by field of the campaign file. Another check reports a baseline without one. */
 function languageModelsOf(campaign: Campaign, kinds: Registry): Map<string, LanguageModelSpec> {
@@ -33,15 +31,11 @@ function languageModelsOf(campaign: Campaign, kinds: Registry): Map<string, Lang
   return models;
 }
 
-interface ModelChecks {
-  /** Sends each model one request, which costs a few tokens; otherwise only its key is checked. */
-  asks: boolean;
-}
-
-export function languageModelChecks(campaign: Campaign, { asks }: ModelChecks): CheckItem[] {
+/** `asks`: sends each model one request, which costs a few tokens; otherwise only its key is checked. */
+export function languageModelChecks(campaign: Campaign, { asks }: { asks: boolean }): CheckItem[] {
   const kinds = withPlugins(campaign.plugins);
   const { target, budget } = campaign;
-  const { user, judge } = describeSpec(target, kinds.environments);
+  const { user, judge } = partnersOf(target, kinds.environments);
   const requirePrice = (field: string, { price }: Pick<ChatModel, 'price'>) => {
     if (budget.dollars === undefined || price !== undefined) return;
     const problem = `budget.dollars is ${budget.dollars}, and ${field}.price is missing`;
@@ -108,27 +102,18 @@ export function tinkerChecks(campaign: Campaign, { tries }: { tries: boolean }):
   if (trainer.kind !== 'tinker') return [];
   return [
     {
-      name: 'Tinker client',
-      fix: 'run `make tinker`, or name the Python that has it in CAMPAIGN_TINKER_PYTHON',
-      run() {
-        if (!hasTinkerPython()) throw new MissingRequirement(`there is no ${tinkerPython()}`);
-        return tinkerPython();
-      },
-    },
-    {
       name: 'Tinker server',
-      needs: ['base model', 'Tinker client'],
-      fix: 'start it, or correct trainer.url in the campaign file',
+      fix: 'start it, or correct trainer.url in the campaign file, or name another server',
       async run() {
-        try {
-          const { model, found } = await checkTinker({ server: trainer, campaign, tries });
-          if (!found) return `${trainer.url} has ${model}`;
-          const does = `${found.clips ? 'clips' : 'does not clip'} gradients and reduces a loss by ${found.reduction}`;
-          return `${trainer.url} trains ${model}: ${does}`;
-        } catch (error) {
-          if (!isFailure(error, 'BadInput')) throw error;
-          throw new MissingRequirement(messageOf(error), 'correct the campaign file, or name another server');
-        }
+        if (!hasTinkerPython())
+          throw new MissingRequirement(
+            `there is no ${tinkerPython()}`,
+            'run `make tinker`, or name the Python that has its client in CAMPAIGN_TINKER_PYTHON',
+          );
+        const { model, found } = await checkTinker({ server: trainer, campaign, tries });
+        if (!found) return `${trainer.url} has ${model}`;
+        const does = `${found.clips ? 'clips' : 'does not clip'} gradients and reduces a loss by ${found.reduction}`;
+        return `${trainer.url} trains ${model}: ${does}`;
       },
     },
   ];

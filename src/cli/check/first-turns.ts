@@ -1,18 +1,22 @@
 /** Samples the first turn of the base model on a few train tasks and says what the policy server read from it. */
+import { MissingRequirement } from '../../checks/check';
 import { forEachBounded } from '../../domain/concurrency';
 import type { Campaign } from '../../domain/campaign';
 import { agentView, type AssistantMessage, callText, type ToolSchema } from '../../domain/messages';
 import { valueProblem } from '../../environments/json-schema';
-import { openEnvironment } from '../../environments/open';
-import type { PolicyClient } from '../../policy/client';
+import { openEnvironment } from '../../environments/kinds';
+import { baseFolder, isToDownload } from '../../policy/hub';
+import { servedBase } from '../../policy/base-model';
+import { createPolicyClient } from '../../policy/client';
+import { createMerger } from '../../policy/merge';
 import type { Turn } from '../../policy/wire';
 import { withPlugins } from '../../plugins';
-import type { ArtifactStore } from '../../store/store';
-import { UserError } from '../errors';
-import type { Home } from '../project';
+import { openStore } from '../../store/open-store';
+import { baseIdOf } from '../campaign-file';
+import { type Home, pythonPath } from '../project';
 import { Service } from '../run/service';
 import { policyServerService } from '../run/services';
-import { withClient } from './model';
+import { connection } from './model';
 
 const TURNS = 8;
 
@@ -58,32 +62,27 @@ export function readTurn(
 /** Starts the embedded policy server, if the campaign has one, until the turns are sampled. */
 export async function firstTurns(campaign: Campaign, home: Home): Promise<FirstTurns> {
   const { policyServer, baseModel } = campaign;
+  if (isToDownload(baseModel))
+    throw new MissingRequirement('the base model is not downloaded yet; campaign run downloads it');
   if (policyServer.kind === 'vllm') return sampleTurns(campaign, home, policyServer.url);
-  const { spec, url } = policyServerService({ ...policyServer, model: baseModel.path });
+  const { spec, url } = policyServerService({ ...policyServer, model: baseFolder(baseModel) });
   const service = new Service(spec, home.logs);
   try {
     await service.start();
     return await sampleTurns(campaign, home, url());
-  } catch (error) {
-    if (!(error instanceof UserError)) throw error;
-    throw new UserError(`${error.evidence.at(-1) ?? error.message}; read ${home.logs}/policy-server.log`);
   } finally {
     await service.stop();
   }
 }
 
-const sampleTurns = (campaign: Campaign, home: Home, url: string): Promise<FirstTurns> =>
-  withClient({ campaign, home, url }, ({ client, store, base }) => playFirst({ campaign, client, store, base }));
-
-async function playFirst(o: {
-  campaign: Campaign;
-  client: Pick<PolicyClient, 'sample'>;
-  store: ArtifactStore;
-  base: string;
-}): Promise<FirstTurns> {
-  const { campaign, client, store, base } = o;
+async function sampleTurns(campaign: Campaign, home: Home, url: string): Promise<FirstTurns> {
   const { target, rollouts, seed, plugins } = campaign;
   const { sampling, concurrency } = rollouts;
+  const store = await openStore(home.root);
+  const baseId = await baseIdOf(campaign, home);
+  const merge = createMerger({ store, python: pythonPath() });
+  const client = createPolicyClient({ ...connection(url, TURNS), store, merge, baseId });
+  const policy = { base: servedBase(baseId, campaign), adapters: [] };
   const environment = await openEnvironment(target, { store, kinds: withPlugins(plugins).environments });
   const { signal } = new AbortController();
   const turns = new Map<string, FirstTurn>();
@@ -94,7 +93,6 @@ async function playFirst(o: {
     try {
       const { tools, messages } = episode.start;
       offered = Math.max(offered, tools.length);
-      const policy = { base, adapters: [] };
       const turn = await client.sample({ policy, messages: agentView(messages), tools, sampling, seed, signal });
       const { content, toolCalls = [] } = turn.message;
       turns.set(task, { task, reading: readTurn(turn, tools), text: content, calls: toolCalls.map(callText) });
@@ -110,6 +108,7 @@ async function playFirst(o: {
     await forEachBounded({ items, concurrency: Math.min(concurrency, TURNS), signal, work: play });
     return { turns: items.flatMap((task) => turns.get(task) ?? []), tools: offered };
   } finally {
+    client.close();
     await environment.close().catch(() => undefined);
   }
 }
@@ -120,7 +119,7 @@ export function readingLines({ turns, tools }: FirstTurns): string[] {
     const n = turns.filter((turn) => turn.reading === reading).length;
     return n === 0 ? [] : [`${n} of ${turns.length} ${readings[reading]}`];
   });
-  const isSilent = tools > 0 && !turns.some(({ reading }) => reading === 'call');
+  const isSilent = tools > 0 && !turns.some(({ reading }) => reading === 'call' || reading === 'wrong arguments');
   const fix =
     'take a base model that calls tools, check that its chat template shows them and that the policy server reads its calls (docs/models.md)';
   return [...counts, ...(isSilent ? [`warning: no turn calls a tool of the target; ${fix}`] : [])];

@@ -2,7 +2,7 @@
 import { basename } from 'node:path';
 import type { Campaign } from '../../domain/campaign';
 import { kindOf } from '../../domain/kinds';
-import { countSums } from '../../domain/policies';
+import { countMerges } from '../../domain/policies';
 import type { Prepared } from '../../domain/results';
 import type { Purpose } from '../../domain/rollout';
 import { registry } from '../../registry';
@@ -37,7 +37,7 @@ export function countWork(o: { campaign: Campaign; tasks: Prepared['tasks']; cap
   const evaluated = Math.ceil(training.steps / training.checkpointEvery) + 1;
   const onTarget = (n > 0 ? 1 : 0) + n + arms.reduce((all, { heldOut }) => all + heldOut, 0);
   const heldOut = (n * evaluated * validation.seeds + onTarget * tasks.validation) * validation.trials;
-  const sums = countSums(n);
+  const sums = countMerges(n);
   // Base and adapters alone, merged adapters, baselines and the routed policy.
   const alone = 1 + n + arms.length + 1;
   const [routerTasks, testTasks] = [tasks.router * router.trials, tasks.test * evaluation.trials];
@@ -58,28 +58,16 @@ export type PlannedWork = ReturnType<typeof countWork>;
 /** True if a gradient is computed from the rollout. */
 type RolloutKind = 'rollout' | 'training';
 const kindsOfRollouts: readonly RolloutKind[] = ['rollout', 'training'];
-/** The cost of one rollout: its share of the wall time, and the policy's tokens, where every turn counts its whole prompt. */
-const quantities = ['seconds', 'promptTokens', 'completionTokens'] as const;
-type Quantity = (typeof quantities)[number];
-
 /** Returns whether a report is of the same base model and target, where a rollout costs the same. */
 export const isLike = ({ campaign }: Report, { baseModel }: Campaign, target: string): boolean =>
-  campaign.target.name === target && campaign.baseModel.startsWith(`${basename(baseModel.path)}@`);
+  campaign.target.name === target && campaign.baseModel.startsWith(`${baseModel.hub ?? basename(baseModel.path!)}@`);
 
-/** Returns what a report measured of one rollout; undefined if it has no such rollouts. */
-function measured({ rollouts, cost }: Report, kind: RolloutKind, quantity: Quantity): number | undefined {
-  if (quantity === 'seconds') return cost?.secondsPerRollout?.[kind];
-  const counted = (rollouts?.byPurpose ?? []).filter(
-    (one) => (one.purpose === 'training') === (kind === 'training') && one[quantity] !== undefined,
-  );
-  const n = counted.reduce((all, { scored }) => all + scored.n, 0);
-  return n === 0 ? undefined : counted.reduce((all, one) => all + (one[quantity]?.value ?? 0), 0) / n;
-}
-
-/** `total` and `gpuHours` are absent where no campaign has measured the rate. */
 export type Cost = ReturnType<typeof costOfWork>;
 
-/** Multiplies rollouts with the newest measured rates. `reports`: those of the same base model and target, newest first. */
+/**
+ * Multiplies rollouts with the newest measured seconds per rollout. `reports`: those of the same base model and target, newest first. `seconds` and
+ * `gpuHours` are absent where no campaign has measured them.
+ */
 export function costOfWork(o: { campaign: Campaign; work: PlannedWork; reports: readonly Report[] }) {
   const { work, reports } = o;
   const { policyServer, workers } = o.campaign;
@@ -90,16 +78,11 @@ export function costOfWork(o: { campaign: Campaign; work: PlannedWork; reports: 
   const rows = kindsOfRollouts.map((kind) => {
     const own = work.purposes.filter(({ purpose }) => (purpose === 'training') === (kind === 'training'));
     const rollouts = sum(...own.map(({ rollouts }) => rollouts));
-    const total = (quantity: Quantity) => {
-      for (const report of reports) {
-        const rate = measured(report, kind, quantity);
-        if (rate !== undefined) return { campaign: report.campaign.name, ...product(rollouts, rate) };
-      }
-      return undefined;
-    };
-    const [seconds, promptTokens, completionTokens] = quantities.map(total);
-    const gpuHours = seconds && product(seconds, (gpus.policyServer + gpus.trainers) / 3600);
-    return { kind, rollouts, seconds, promptTokens, completionTokens, gpuHours };
+    const measured = reports.find(({ cost }) => cost?.secondsPerRollout?.[kind] !== undefined);
+    if (!measured) return { kind, rollouts };
+    const total = product(rollouts, measured.cost!.secondsPerRollout![kind]!);
+    const seconds = { campaign: measured.campaign.name, ...total };
+    return { kind, rollouts, seconds, gpuHours: product(total, (gpus.policyServer + gpus.trainers) / 3600) };
   });
   return { gpus, costs: rows.filter(({ rollouts }) => rollouts.high > 0) };
 }

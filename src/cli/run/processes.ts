@@ -2,7 +2,6 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { checkSync, lock } from 'proper-lockfile';
-import { z } from 'zod';
 import { isCode } from '../../store/durable-file';
 import { UserError } from '../errors';
 import type { Home } from '../project';
@@ -27,21 +26,20 @@ export async function waitUntil(condition: () => boolean | Promise<boolean>, sec
   return true;
 }
 
-const stateSchema = z.object({
+interface State {
   /** Address of the home's own Temporal server, and of its UI. */
-  temporalAddress: z.string().optional(),
-  ui: z.string().optional(),
+  temporalAddress?: string;
+  ui?: string;
   /** Process groups of the services. */
-  groups: z.number().int().positive().array().default([]),
-});
-type State = z.input<typeof stateSchema>;
+  groups?: number[];
+}
 
 /** Returns an empty state if there is no such file, or a damaged one. */
-function readState({ state }: Home): z.output<typeof stateSchema> {
+function readState({ state }: Home): State {
   try {
-    return stateSchema.parse(JSON.parse(readFileSync(state, 'utf8')));
+    return (JSON.parse(readFileSync(state, 'utf8')) as State | null) ?? {};
   } catch {
-    return { groups: [] };
+    return {};
   }
 }
 
@@ -63,7 +61,7 @@ export const uiOf = (home: Home): string | undefined => readState(home).ui;
 
 /** Waits for services of a killed supervisor, which end once its end of their stdin is closed. @returns false if some still run. */
 export async function waitForLeftovers(home: Home, seconds: number): Promise<boolean> {
-  const { groups } = readState(home);
+  const { groups = [] } = readState(home);
   return waitUntil(() => !groups.some((group) => signalGroup(group, 0)), seconds);
 }
 
@@ -82,17 +80,21 @@ export const isHeld = (home: Home): boolean => checkSync(home.root, lockOptions(
  */
 export async function acquireLock(home: Home, onLost?: (error: UserError) => void): Promise<() => Promise<void>> {
   const retries = { retries: STALE_MS / RETRY_MS + 2, minTimeout: RETRY_MS, maxTimeout: RETRY_MS };
-  const lost = () => new UserError(`another command took ${home.root} while this one stood still; give it again`);
-  const onCompromised = () => onLost?.(lost());
+  const lost = `another command took ${home.root} while this one stood still; give it again`;
+  const onCompromised = () => onLost?.(new UserError('home_in_use', '--home', lost));
   try {
     return await lock(home.root, { ...lockOptions(home), update: 1_000, retries, onCompromised });
   } catch (error) {
     if (isCode(error, 'ELOCKED'))
       throw new UserError(
+        'home_in_use',
+        '--home',
         `${home.root} is in use by another \`campaign run\` or \`campaign ui\`; end it, or choose another folder with --home`,
       );
     if (isCode(error, 'ENOSPC', 'EDQUOT'))
       throw new UserError(
+        'unwritable',
+        '--home',
         `the disk of ${home.root} is full: free at least 1 GiB, or choose another folder with --home`,
       );
     throw error;

@@ -32,6 +32,7 @@ const TAIL_BYTES = 64 * 1024;
 /** Lines that are searched: a Go program's stack follows its cause. */
 const SEARCHED = 500;
 const SHOWN = 8;
+const DISK_CHECK_MS = 1_000;
 
 export const logPath = (folder: string, name: string): string => join(folder, `${name}.log`);
 
@@ -51,10 +52,7 @@ export function logTail({ path, start, lines }: { path: string; start: number; l
   return text.filter((line) => line.trim() !== '').slice(-lines);
 }
 
-/**
- * A service has failed after `limit` deaths in a row without progress: none of them later than `progressMs` after it was ready, and no advance of the
- * campaign between them. The delay before a start doubles.
- */
+/** A service has failed after `limit` deaths in a row, none of them later than `progressMs` after it was ready. The delay before a start doubles. */
 export const restartPolicy = { limit: 5, firstMs: 500, longestMs: 8_000, progressMs: 10_000, faultyMs: 60_000 };
 export type RestartPolicy = typeof restartPolicy;
 
@@ -102,11 +100,6 @@ export class Service {
     private readonly policy: RestartPolicy = restartPolicy,
   ) {
     this.log = logPath(logs, spec.name);
-  }
-
-  /** Called when the campaign has advanced: the deaths before count no more. */
-  forgetDeaths(): void {
-    this.deaths = 0;
   }
 
   /** Process id while it runs. */
@@ -168,7 +161,7 @@ export class Service {
   private async launch(): Promise<void> {
     const { name, command, args, env, keys } = this.spec;
     const words = await args();
-    if (this.stopping) throw new UserError(`${name} was stopped before it was started`);
+    if (this.stopping) throw new UserError('aborted', name, `${name} was stopped before it was started`);
     mkdirSync(this.logs, { recursive: true });
     if (fileSize(this.log) > ROTATE_BYTES) renameSync(this.log, `${this.log}.1`);
     const log = openSync(this.log, 'a');
@@ -204,8 +197,8 @@ export class Service {
     const { name } = this.spec;
     const { limit, firstMs, longestMs, progressMs, faultyMs } = this.policy;
     const { cause, isFaulty } = this.ending!;
-    // A service comes up when there is room again, however long that takes.
-    if (uptimeMs >= progressMs || this.hooks.diskIsFull?.()) this.deaths = 0;
+    const isDiskFull = () => this.hooks.diskIsFull?.() ?? false;
+    if (uptimeMs >= progressMs || isDiskFull()) this.deaths = 0;
     this.deaths += 1;
     if (this.deaths >= limit) throw this.failure(`${name} died ${this.deaths} times in a row (${cause})`);
     const delayMs = isFaulty ? faultyMs : Math.min(longestMs, firstMs * 2 ** (this.deaths - 1));
@@ -213,6 +206,8 @@ export class Service {
     // What it had started (a trainer that saves its checkpoint) ends before its successor begins.
     if (!(await this.isGone(() => this.stopping))) this.signal('SIGKILL');
     await sleep(delayMs);
+    // It starts when there is room again, however long that takes.
+    while (!this.stopping && isDiskFull()) await sleep(DISK_CHECK_MS);
   }
 
   /** Signals the whole process group. @returns whether any of it lives. */
@@ -231,6 +226,6 @@ export class Service {
   }
 
   private failure(what: string): UserError {
-    return new UserError(`${what}; the end of ${this.log} says:`, this.tail(SHOWN));
+    return new UserError('failed', this.spec.name, `${what}; the end of ${this.log} says:`, this.tail(SHOWN));
   }
 }

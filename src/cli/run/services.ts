@@ -7,9 +7,10 @@ import { kindOf } from '../../domain/kinds';
 import { isSecret, splitVariables } from '../../domain/secrets';
 import { type QueueName, taskQueues } from '../../domain/work';
 import { programEnvironment } from '../../policy/python';
+import { baseFolder } from '../../policy/hub';
 import { registry } from '../../registry';
 import { pythonPath, type Home } from '../project';
-import { allowedIn } from './allowed';
+import { allowedIn, variablesIn } from './allowed';
 import type { ServiceSpec } from './service';
 
 /** The one JSON line that the policy server writes when it listens. */
@@ -63,11 +64,10 @@ export function workerServices(o: {
     [ALLOWED_FILE]: o.home.allowed,
     POLICY_SERVER_URL: o.policyServerUrl,
     CAMPAIGN_POOL: o.pool,
-    CAMPAIGN_MODEL: o.campaign.baseModel.path,
+    CAMPAIGN_MODEL: baseFolder(o.campaign.baseModel),
     CAMPAIGN_PYTHON: pythonPath(),
     CAMPAIGN_GPU_SLOTS: String(o.campaign.workers.gpuSlots),
     CAMPAIGN_GPUS_PER_TRAINER: String(o.campaign.workers.gpusPerTrainer),
-    CAMPAIGN_SHARD_BASE: o.campaign.workers.shardBase ? '1' : '',
   };
   return queueNames.map((queue, n) => ({
     ...splitVariables({ ...picked(isFor(queue, o)), ...own, ...metricsAddress(n) }),
@@ -92,29 +92,23 @@ const SHARED = /^(TEMPORAL|AWS|OTEL)_|^CAMPAIGN_STORE$/;
 const picked = (chosen: (name: string) => boolean): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => chosen(name)));
 
+const namesOf = (entries: readonly string[]): string[] => entries.map((entry) => entry.split('=')[0]!);
+
 /** Returns whether a queue's worker gets a variable: no key that only the steps of other queues use, or none at all. */
 function isFor(queue: QueueName, { campaign, home }: { campaign: Campaign; home: Home }): (name: string) => boolean {
   const { target, router, arms } = campaign;
   const models = arms.map((arm) => kindOf(registry.arms, arm).languageModel?.(arm, campaign));
-  const all = keyNamesIn(campaign);
-  const [playing, policy] = [keyNamesIn([target, router, arms, models]), [POLICY_KEY]];
+  const all = namesOf(variablesIn(campaign));
+  const [playing, policy] = [namesOf(variablesIn([target, router, arms, models])), [POLICY_KEY]];
   const used = {
     control: all,
     rollouts: [...playing, ...policy],
     gpu: [...playing, ...policy, 'TINKER_API_KEY', 'WANDB_API_KEY'],
   }[queue];
   // Campaigns of the home that run share the workers.
-  const others = allowedIn(home).flatMap(({ variables }) => variables.map((entry) => entry.split('=')[0]!));
+  const others = allowedIn(home).flatMap(({ variables }) => namesOf(variables));
   return (name) =>
     SHARED.test(name) || used.includes(name) || (!all.includes(name) && (others.includes(name) || !isSecret(name)));
-}
-
-/** The variables that any part of it names. */
-function keyNamesIn(value: unknown): string[] {
-  if (typeof value !== 'object' || value === null) return [];
-  const { apiKeyEnv, passEnv } = value as { apiKeyEnv?: unknown; passEnv?: unknown };
-  const own = [apiKeyEnv, ...(Array.isArray(passEnv) ? (passEnv as unknown[]) : [])];
-  return [...own.filter((name) => typeof name === 'string'), ...Object.values(value).flatMap(keyNamesIn)];
 }
 
 /** On one machine each worker has a port of its own: that of CAMPAIGN_METRICS, and those that follow. */

@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { removeLeftovers } from '../../store/open-store';
 import { UserError } from '../errors';
 import { type CommonOptions, homeOf } from '../options';
-import type { PortOptions } from '../ports';
 import { type Home, makeHome } from '../project';
 import { createProgressOutput, type ProgressOutput } from '../watch/output';
 import { acquireLock, announce, clearState, waitForLeftovers } from './processes';
@@ -55,23 +54,27 @@ export function onInterrupt({ onFirst, onSecond }: { onFirst: () => void; onSeco
     process.exit(INTERRUPTED);
   };
   for (const name of SIGNALS) process.on(name, handle);
-  process.stdout.on('error', end);
+  // The file that it writes to may be on a disk that is full for a while.
+  const lost = ({ code }: NodeJS.ErrnoException) => {
+    if (code !== 'ENOSPC' && code !== 'EDQUOT') end();
+  };
+  process.stdout.on('error', lost);
   return {
     signal: controller.signal,
     dispose: () => {
       controller.abort();
       // A second Ctrl-C may come while the process exits.
       if (signals === 0) for (const name of SIGNALS) process.off(name, handle);
-      process.stdout.off('error', end);
+      process.stdout.off('error', lost);
     },
   };
 }
 
 export class Supervisor {
   /** In the order of starting; each entry is started and stopped together. */
-  private groups: Service[][] = [];
+  private readonly groups: Service[][] = [];
   private stopping = false;
-  private stopped: Promise<void> = Promise.resolve();
+  private stopped: Promise<void> | undefined;
   private readonly hooks: ServiceHooks;
   /** Ends the run with this error. */
   fail: (error: UserError) => void = () => undefined;
@@ -92,22 +95,12 @@ export class Supervisor {
     this.failure.catch(() => undefined);
   }
 
-  /** Starts services side by side and waits until all are ready. If one does not start, all of them are stopped again. */
+  /** Starts services side by side and waits until all are ready. */
   async start(specs: ServiceSpec[]): Promise<void> {
-    if (this.stopping) throw new UserError('stopped before everything was started');
+    if (this.stopping) throw new UserError('aborted', 'services', 'stopped before everything was started');
     const services = specs.map((spec) => new Service(spec, this.home.logs, this.hooks, this.policy));
     this.groups.push(services);
-    try {
-      await Promise.all(services.map((service) => service.start()));
-    } catch (error) {
-      await this.stopGroup(services);
-      throw error;
-    }
-  }
-
-  /** Called when the campaign has advanced. */
-  noteProgress(): void {
-    for (const service of this.groups.flat()) service.forgetDeaths();
+    await Promise.all(services.map((service) => service.start()));
   }
 
   /** Process id of the first service, if it runs. */
@@ -115,19 +108,14 @@ export class Supervisor {
     return this.groups[0]?.[0]?.pid;
   }
 
-  /** Stops the services that were started last, until `keep` groups are left. */
-  stop({ keep = 0 }: { keep?: number } = {}): Promise<void> {
-    if (keep === 0) this.stopping = true;
-    // One stop after the other: a Ctrl-C can come while the end of a campaign stops its workers.
-    this.stopped = this.stopped.then(async () => {
-      while (this.groups.length > keep) await this.stopGroup(this.groups.at(-1)!);
-    });
-    return this.stopped;
+  /** Stops all services, those that were started last first. */
+  stop(): Promise<void> {
+    this.stopping = true;
+    return (this.stopped ??= this.stopAll());
   }
 
-  private async stopGroup(services: Service[]): Promise<void> {
-    await Promise.all(services.map((service) => service.stop()));
-    this.groups = this.groups.filter((group) => group !== services);
+  private async stopAll(): Promise<void> {
+    for (const services of [...this.groups].reverse()) await Promise.all(services.map((service) => service.stop()));
   }
 
   /** Ends everything at once. */
@@ -137,7 +125,10 @@ export class Supervisor {
   }
 }
 
-export type SupervisedOptions = CommonOptions & PortOptions;
+export interface SupervisedOptions extends CommonOptions {
+  /** Port of Temporal's UI; by default the usual one if it is free. 0: any free one. */
+  uiPort?: number;
+}
 
 export interface SupervisedRun {
   home: Home;

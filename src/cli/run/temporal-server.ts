@@ -1,6 +1,6 @@
 /**
- * The Temporal server of a home and its database. If another program takes a port before the server binds it, the server is started again. A database
- * whose first start was cut short is made again; a damaged one ends the run with the command that moves it away.
+ * The Temporal server of a home and its database. A database whose first start was cut short is made again; a damaged one ends the run with the
+ * command that moves it away.
  */
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { clusterAt, ownServerVariables } from '../../temporal/connection';
 import { searchAttributeNames } from '../../workflows/messages';
 import { UserError } from '../errors';
 import { namespace } from '../options';
-import { chooseTemporalPorts, freePorts, portProblem } from '../ports';
+import { chooseTemporalPorts, freePorts } from '../ports';
 import { temporalPath, type Home } from '../project';
 import { connect, keepFinished, placeLines, registerSearchAttributes, type Temporal } from '../temporal';
 import { announce } from './processes';
@@ -17,7 +17,6 @@ import { fileSize, logPath, logTail, type ServiceSpec } from './service';
 import { answersOk } from './services';
 import type { SupervisedRun } from './supervisor';
 
-const MAX_STARTS = 5;
 const LOOK_MS = 2000;
 
 /** SQLite's files beside the database itself: the log of writes, its index, the journal of a first start. */
@@ -30,27 +29,32 @@ const damage =
 const marker = ({ temporalDatabase }: Home): string => `${temporalDatabase}.new`;
 
 /** Called before every start of the server. */
-export function prepareDatabase(home: Home): void {
+function prepareDatabase(home: Home): void {
   if (existsSync(marker(home))) for (const suffix of suffixes) rmSync(home.temporalDatabase + suffix, { force: true });
   if (!existsSync(home.temporalDatabase)) writeFileSync(marker(home), '');
 }
 
 /** Called when the server answers: its tables are there. */
-export const databaseIsMade = (home: Home): void => rmSync(marker(home), { force: true });
+const databaseIsMade = (home: Home): void => rmSync(marker(home), { force: true });
 
 /** Returns the error with its fix if lines of the server's log report damage. */
 function damageIn({ temporalDatabase, root }: Home, lines: readonly string[]): UserError | undefined {
   const [what] = lines.flatMap((line) => damage.exec(line)?.[0] ?? []);
   if (what === undefined) return undefined;
   const fix = `move it away with \`mv ${temporalDatabase} ${temporalDatabase}.damaged && rm -f ${temporalDatabase}-*\` and give the same command again: finished results are found in ${join(root, 'artifacts')}, the history in Temporal's UI is lost`;
-  return new UserError(`Temporal's database ${temporalDatabase} is damaged (${what}); ${fix}`, lines.slice(-3));
+  return new UserError(
+    'damaged',
+    'temporal.db',
+    `Temporal's database ${temporalDatabase} is damaged (${what}); ${fix}`,
+    lines.slice(-3),
+  );
 }
 
 /**
  * Watches the server's log from byte `start` on, until `signal`. With a damaged page the server starts and runs, but a workflow that needs the page
  * waits for ever. `onDamage` is called once.
  */
-export function watchDatabase(o: {
+function watchDatabase(o: {
   home: Home;
   start: number;
   signal: AbortSignal;
@@ -74,7 +78,7 @@ export const TEMPORAL = 'temporal';
 const WITH_PARENT = 'exec 3<&0; (cat <&3; kill -9 $$) >/dev/null 2>&1 & exec "$@" </dev/null 3<&-';
 
 /** Temporal's dev server with a database in the home. */
-export function temporalService(home: Home, { port, uiPort }: { port: number; uiPort: number }): ServiceSpec {
+function temporalService(home: Home, { port, uiPort }: { port: number; uiPort: number }): ServiceSpec {
   let httpPort = 0;
   return {
     name: TEMPORAL,
@@ -131,33 +135,18 @@ export async function startTemporal(run: SupervisedRun, campaign?: string): Prom
     return { temporal, variables: { TEMPORAL_ADDRESS: at.address }, link: undefined };
   }
   const start = fileSize(logPath(home.logs, TEMPORAL));
-  const { port, uiPort } = await startOnFreePorts(run);
+  const ports = await chooseTemporalPorts(options.uiPort);
+  await supervisor.start([temporalService(home, ports)]).catch((error: unknown) => {
+    throw (error instanceof UserError && damageIn(home, error.evidence)) || error;
+  });
   watchDatabase({ home, start, signal, onDamage: supervisor.fail });
-  const at = { address: `127.0.0.1:${port}`, namespace: namespace() };
-  const ui = `http://localhost:${uiPort}`;
+  const at = { address: `127.0.0.1:${ports.port}`, namespace: namespace() };
+  const ui = `http://localhost:${ports.uiPort}`;
   announce(home, { temporalAddress: at.address, ui });
   const temporal = await connect(at, home);
   await keepFinished(temporal, at.namespace);
   const workflow = campaign ? `/${encodeURIComponent(campaign)}` : '';
   const link = `${ui}/namespaces/${at.namespace}/workflows${workflow}`;
-  output.link = link;
   output.note('services', `Temporal is up at ${at.address}: ${link}`);
   return { temporal, variables: ownServerVariables(at), link };
-}
-
-/** @throws UserError if a port that the user named is in use, or if the database is damaged. */
-async function startOnFreePorts({ home, options, supervisor, output }: SupervisedRun) {
-  const note = (text: string) => output.note('services', text);
-  for (let starts = 1; ; starts++) {
-    const ports = await chooseTemporalPorts({ options, note });
-    try {
-      await supervisor.start([temporalService(home, ports)]);
-      return ports;
-    } catch (error) {
-      const damaged = error instanceof UserError ? damageIn(home, error.evidence) : undefined;
-      const isTaken = (await portProblem(ports.port)) ?? (await portProblem(ports.uiPort));
-      if (damaged || !isTaken || starts === MAX_STARTS) throw damaged ?? error;
-      note("one of Temporal's ports was taken before it could listen; starting it again");
-    }
-  }
 }

@@ -3,16 +3,19 @@
  * and HOME/<campaign>/status.json, where it stood at the last look, for when no server runs.
  */
 import { readFileSync } from 'node:fs';
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { QueryNotRegisteredError, type WorkflowHandle, WorkflowNotFoundError } from '@temporalio/client';
-import { ApplicationFailure, defineSearchAttributeKey, TimeoutFailure } from '@temporalio/common';
+import {
+  QueryNotRegisteredError,
+  type WorkflowExecutionDescription,
+  type WorkflowHandle,
+  WorkflowNotFoundError,
+} from '@temporalio/client';
+import { ApplicationFailure, defineSearchAttributeKey } from '@temporalio/common';
 import { decodeOptionalFailureToOptionalError } from '@temporalio/common/lib/internal-non-workflow';
 import { optionalTsToMs } from '@temporalio/common/lib/time';
-import { isCode } from '../../store/durable-file';
-import { sha256 as sha256Of } from '../../store/hash';
+import { asideIn, replaceFile } from '../../store/durable-file';
 import { type Stage, stages } from '../../domain/campaign';
-import { type FailureType, failureTypes } from '../../domain/failures';
+import { failureTypes } from '../../domain/failures';
 import type { CampaignChild } from '../../domain/results';
 import type { HeartbeatDetails } from '../../domain/work';
 import {
@@ -23,32 +26,25 @@ import {
   searchAttributeNames,
   workflowIds,
 } from '../../workflows/messages';
+import { UnknownCampaign } from '../campaigns';
 import { messageOf } from '../errors';
-import { isNoAnswer, isServerAway, stoppedAfter, type Temporal, UnknownCampaign, valueOf } from '../temporal';
+import { isNoAnswer, isServerAway, type Temporal, valueOf } from '../temporal';
 
 /** A query waits for a worker; a campaign whose workers are away is shown by what the server knows. */
 const QUERY_MS = 4000;
 
 /** An activity that has not ended. Times are ms since the epoch. */
 export interface ActivitySnapshot {
-  /** Within its workflow. */
-  id: string;
-  workflowId: string;
   type: string;
   /** Where a worker takes it from; an old server does not tell. */
   queue?: string | undefined;
   /** `scheduled`: no worker has it, because none is free or because `nextAttemptAt` is ahead. */
   state: 'scheduled' | 'started' | 'cancelling';
-  /** Identity of the worker that has it, or had it last. */
-  worker?: string | undefined;
   /** The one that runs; of a scheduled activity the next one. */
   attempt: number;
-  /** When the last attempt began. */
-  startedAt?: number | undefined;
   /** When the next attempt is due after one that failed. */
   nextAttemptAt?: number | undefined;
   heartbeat?: HeartbeatDetails | undefined;
-  heartbeatAt?: number | undefined;
   /** Why the attempt before this one failed, in words; and the type, where the project knows it. */
   lastFailure?: string | undefined;
   lastFailureType?: string | undefined;
@@ -58,13 +54,6 @@ export interface ActivitySnapshot {
 interface Failing {
   workflowId: string;
   failures: number;
-}
-
-export interface EarlierRun {
-  /** Temporal's status. */
-  status: string;
-  startedAt: number;
-  closedAt: number;
 }
 
 export interface Snapshot {
@@ -77,16 +66,11 @@ export interface Snapshot {
   isCancelling?: boolean;
   startedAt: number;
   closedAt?: number | undefined;
-  /** Runs of this name before this one, oldest first: each command after a cancellation or a failure starts another. */
-  earlier?: EarlierRun[];
-  /** Why a closed campaign did not complete. */
+  /** Why a closed campaign did not complete; and the type, where the project knows it. */
   failure?: string | undefined;
-  /** What is said of an artifact that was found damaged: started again, the campaign makes it anew. */
-  damaged?: string | undefined;
+  failureType?: string | undefined;
   /** The stage that began last. */
   stage?: Stage | undefined;
-  /** The one that it was to stop after, if it has completed up to there. */
-  stoppedAfter?: Stage | undefined;
   /** `approval` while the campaign or one of its children waits for one. */
   attention?: string | undefined;
   /** Undefined if no worker answers and nothing is known from before. */
@@ -102,69 +86,55 @@ export interface Snapshot {
   children: (CampaignChild & { progress?: ChildProgress | undefined; activities: ActivitySnapshot[] })[];
 }
 
-type Execution = Awaited<ReturnType<WorkflowHandle['describe']>>;
 const stageAttribute = defineSearchAttributeKey(searchAttributeNames.stage, 'KEYWORD');
 const attentionAttribute = defineSearchAttributeKey(searchAttributeNames.attention, 'KEYWORD');
 
 /** @throws UnknownCampaign if there is none of this name; whatever Temporal's client throws if the server is away. */
 export async function takeSnapshot(temporal: Temporal, name: string): Promise<Snapshot> {
-  const { workflow } = temporal.client;
-  const handle = workflow.getHandle(workflowIds.campaign(name));
-  const execution = await handle.describe().catch((error: unknown) => {
-    if (!(error instanceof WorkflowNotFoundError)) throw error;
-    throw new UnknownCampaign(name);
-  });
-  const { runId, status, startTime, closeTime, memo, typedSearchAttributes } = execution;
+  const seen = await lookAt<CampaignProgress>(temporal, workflowIds.campaign(name));
+  if (!seen) throw new UnknownCampaign(name);
+  const { execution, progress, activities } = seen;
+  const { runId, status, startTime, closeTime, typedSearchAttributes, raw } = execution;
   const isRunning = status.name === 'RUNNING';
-  const pending = isRunning ? (execution.raw.pendingChildren ?? []) : [];
-  const hasFailed = !['RUNNING', 'COMPLETED', 'CANCELLED'].includes(status.name);
-  const [progress, failure, ...looks] = await Promise.all([
-    ask<CampaignProgress>(temporal, handle),
-    hasFailed ? failureOf(temporal, workflow.getHandle(handle.workflowId, runId)) : {},
-    ...pending.map(({ workflowId }) => lookAtChild(temporal, childOf(workflowId ?? ''))),
-  ]);
+  const pending = isRunning ? (raw.pendingChildren ?? []).map(({ workflowId }) => childOf(workflowId ?? '')) : [];
+  const looks = await Promise.all(
+    pending.map(async (child) => ({ child, ...(await lookAt<ChildProgress>(temporal, child.workflowId)) })),
+  );
   const stage = typedSearchAttributes.get(stageAttribute);
   return {
     name,
     runId,
     status: status.name,
-    isCancelling: isRunning && execution.raw.workflowExtendedInfo?.cancelRequested === true,
+    isCancelling: isRunning && raw.workflowExtendedInfo?.cancelRequested === true,
     startedAt: startTime.getTime(),
     closedAt: closeTime?.getTime(),
-    ...failure,
+    ...(['RUNNING', 'COMPLETED', 'CANCELLED'].includes(status.name) ? {} : await failureOf(temporal, name, runId)),
     stage: stages.find((one) => one === stage),
-    stoppedAfter: status.name === 'COMPLETED' ? stoppedAfter(memo) : undefined,
-    attention: typedSearchAttributes.get(attentionAttribute) ?? looks.find((look) => look.attention)?.attention,
+    attention: [seen, ...looks].find((look) => look.attention)?.attention,
     progress,
-    failing: isRunning ? [...failingOf(execution), ...looks.flatMap(({ failing }) => failing)] : [],
-    activities: await activitiesOf(temporal, execution),
-    children: looks.map(({ child }) => child),
+    failing: isRunning ? [seen, ...looks].flatMap((look) => look.failing ?? []) : [],
+    activities,
+    children: looks.map(({ child, progress, activities = [] }) => ({ ...child, progress, activities })),
   };
 }
 
-/** The runs of a campaign that ended before the one that the snapshot is of. */
-export async function earlierRuns({ client }: Temporal, { name, runId }: Snapshot): Promise<EarlierRun[]> {
-  const runs: EarlierRun[] = [];
-  const query = `WorkflowId = ${JSON.stringify(workflowIds.campaign(name))}`;
-  for await (const run of client.workflow.list({ query }))
-    if (run.runId !== runId && run.closeTime)
-      runs.push({ status: run.status.name, startedAt: run.startTime.getTime(), closedAt: run.closeTime.getTime() });
-  return runs.sort((a, b) => a.startedAt - b.startedAt);
-}
+/** A worker that is killed while it has the workflow counts once as well. */
+const LOST_WORKERS = 1;
 
-async function lookAtChild(
-  temporal: Temporal,
-  child: CampaignChild,
-): Promise<{ child: Snapshot['children'][number]; failing: Failing[]; attention?: string | undefined }> {
-  const handle = temporal.client.workflow.getHandle(child.workflowId);
+/** Returns what the server, and a worker where one answers, know of a workflow; undefined if the server does not know it (yet). */
+async function lookAt<Progress>(temporal: Temporal, workflowId: string) {
+  const handle = temporal.client.workflow.getHandle(workflowId);
   try {
-    const [execution, progress] = await Promise.all([handle.describe(), ask<ChildProgress>(temporal, handle)]);
-    const activities = await activitiesOf(temporal, execution);
-    const attention = execution.typedSearchAttributes.get(attentionAttribute);
-    return { child: { ...child, progress, activities }, failing: failingOf(execution), attention };
+    const [execution, progress] = await Promise.all([handle.describe(), ask<Progress>(temporal, handle)]);
+    const { raw, typedSearchAttributes } = execution;
+    const failures = (raw.pendingWorkflowTask?.attempt ?? 1) - 1;
+    return {
+      ...{ execution, progress, activities: await activitiesOf(temporal, execution) },
+      attention: typedSearchAttributes.get(attentionAttribute),
+      failing: failures > LOST_WORKERS ? [{ workflowId, failures }] : [],
+    };
   } catch (error) {
-    // The parent can know of a child a moment before the server does.
-    if (error instanceof WorkflowNotFoundError) return { child: { ...child, activities: [] }, failing: [] };
+    if (error instanceof WorkflowNotFoundError) return undefined;
     throw error;
   }
 }
@@ -179,25 +149,15 @@ async function ask<T>({ client }: Temporal, handle: WorkflowHandle): Promise<T |
   }
 }
 
-const DAMAGED: FailureType = 'ArtifactDamaged';
-
-async function failureOf({ client }: Temporal, closed: WorkflowHandle): Promise<Pick<Snapshot, 'failure' | 'damaged'>> {
+async function failureOf({ client }: Temporal, name: string, runId: string) {
   try {
-    await client.withDeadline(Date.now() + QUERY_MS, () => closed.result());
+    await client.withDeadline(Date.now() + QUERY_MS, () => client.workflow.getHandle(name, runId).result());
     return {};
   } catch (error) {
     if (isServerAway(error)) return {};
     const { reason, type } = reasonOf(error);
-    return { failure: reason, ...(type === DAMAGED && { damaged: reason }) };
+    return { failure: reason, failureType: type };
   }
-}
-
-/** A worker that is killed while it has the workflow counts once as well. */
-const LOST_WORKERS = 1;
-
-function failingOf({ raw, workflowId }: Execution): Failing[] {
-  const failures = (raw.pendingWorkflowTask?.attempt ?? 1) - 1;
-  return failures > LOST_WORKERS ? [{ workflowId, failures }] : [];
 }
 
 export const failureText = ({ workflowId, failures }: Failing): string =>
@@ -207,7 +167,7 @@ export const failureText = ({ workflowId, failures }: Failing): string =>
 const states: Record<number, ActivitySnapshot['state']> = { 2: 'started', 3: 'cancelling' };
 
 /** What a workflow waits for. */
-export const activitiesOf = ({ client }: Temporal, { raw, workflowId }: Execution): Promise<ActivitySnapshot[]> =>
+const activitiesOf = ({ client }: Temporal, { raw }: WorkflowExecutionDescription): Promise<ActivitySnapshot[]> =>
   Promise.all(
     (raw.pendingActivities ?? []).map(async (pending) => {
       const payloads = pending.heartbeatDetails?.payloads;
@@ -216,84 +176,53 @@ export const activitiesOf = ({ client }: Temporal, { raw, workflowId }: Executio
       const { reason, type } = failure ? reasonOf(failure) : {};
       const heartbeat = payloads?.[0] && (await valueOf<Partial<HeartbeatDetails>>(client, payloads));
       return {
-        id: pending.activityId ?? '',
-        workflowId,
         type: pending.activityType?.name ?? 'activity',
         queue: pending.activityOptions?.taskQueue?.name || undefined,
         state: states[pending.state ?? 0] ?? 'scheduled',
-        worker: pending.lastWorkerIdentity || undefined,
         attempt: pending.attempt ?? 1,
-        startedAt: optionalTsToMs(pending.lastStartedTime),
         nextAttemptAt: optionalTsToMs(pending.nextAttemptScheduleTime),
         // Before the first progress there are counts of attempts alone.
         heartbeat: heartbeat?.kind && (heartbeat as HeartbeatDetails),
-        heartbeatAt: optionalTsToMs(pending.lastHeartbeatTime),
         lastFailure: reason,
         lastFailureType: type,
       };
     }),
   );
 
-/** Failures and timeouts whose message says less than these words. A worker that hangs is given up like one that is gone. */
-const words: Record<string, string> = {
-  WorkerShutdown: 'its worker was stopped',
-  HEARTBEAT: 'its worker was lost',
-};
-const inWords = (type: string, message: string): string => words[type] ?? message;
-
-/** Of the chain of causes the first that the project knows by its type, else the innermost; in words, with that type. */
-export function reasonOf(error: unknown): { reason: string; type?: string } {
+/** Returns the first of the chain of causes whose type the project knows, else the innermost. */
+function reasonOf(error: unknown): { reason: string; type?: string } {
   for (let at = error; ;) {
-    if (at instanceof TimeoutFailure) return { reason: inWords(at.timeoutType ?? '', messageOf(at)) };
-    const type = (at instanceof ApplicationFailure && at.type) || '';
-    if (type in failureTypes) return { reason: inWords(type, messageOf(at)), type };
-    if (!(at instanceof Error && at.cause instanceof Error)) return { reason: inWords(type, messageOf(at)) };
+    const type = at instanceof ApplicationFailure ? at.type : undefined;
+    if (type && type in failureTypes) return { reason: messageOf(at), type };
+    if (!(at instanceof Error && at.cause instanceof Error)) return { reason: messageOf(at) };
     at = at.cause;
   }
 }
 
 /** Raised when a snapshot of an earlier program can't be shown any more; a file of another form counts as none. */
-const STATUS_FORM = 3;
+const STATUS_FORM = 5;
 
-export interface LastStatus {
-  snapshot: Snapshot;
-  /** When it was so; ms since the epoch. */
-  at: number;
-}
-
-/** A snapshot without an answer of a worker, with what an earlier one of the same run knew. */
-export function withKnown(snapshot: Snapshot, before: LastStatus | undefined): Snapshot {
-  const { progress, progressAt, runId } = before?.snapshot ?? {};
-  if (snapshot.progress || !before || !progress || runId !== snapshot.runId) return snapshot;
-  return { ...snapshot, progress, progressAt: progressAt ?? before.at };
+/** Completes a snapshot without an answer of a worker by an earlier one of the same run. */
+export function withKnown(snapshot: Snapshot, before: Snapshot | undefined): Snapshot {
+  const { progress, progressAt, asOf = Date.now(), runId } = before ?? {};
+  if (snapshot.progress || !progress || runId !== snapshot.runId) return snapshot;
+  return { ...snapshot, progress, progressAt: progressAt ?? asOf };
 }
 
 const statusFile = (home: string, name: string): string => join(home, name, 'status.json');
-const digestOf = (record: object): string => sha256Of(JSON.stringify(record));
 
-/** Replaces status.json as a whole, so that a kill at any moment leaves the one before; a full disk costs the file, not the campaign. */
+/** Replaces status.json as a whole. A failed write, as on a full disk, costs the file, not the campaign. */
 export async function writeStatus({ home, snapshot }: { home: string; snapshot: Snapshot }): Promise<void> {
-  const { name } = snapshot;
-  const file = statusFile(home, name);
-  // The home has one supervisor, so this name is nobody else's.
-  const part = `${file}.part`;
-  const record = { form: STATUS_FORM, at: Date.now(), snapshot };
-  try {
-    await mkdir(join(home, name), { recursive: true });
-    await writeFile(part, JSON.stringify({ sha256: digestOf(record), ...record }));
-    await rename(part, file);
-  } catch (error) {
-    await rm(part, { force: true });
-    if (!isCode(error, 'ENOSPC', 'EDQUOT')) throw error;
-  }
+  const body = JSON.stringify({ form: STATUS_FORM, at: Date.now(), snapshot });
+  const path = statusFile(home, snapshot.name);
+  await replaceFile({ path, body, aside: asideIn(home) }).catch(() => undefined);
 }
 
 /** Undefined where there is no such file, or a damaged one. */
-export function readStatus({ home, name }: { home: string; name: string }): LastStatus | undefined {
+export function readStatus({ home, name }: { home: string; name: string }): Snapshot | undefined {
   try {
-    const { sha256, ...record } = JSON.parse(readFileSync(statusFile(home, name), 'utf8'));
-    const { form, at, snapshot } = record;
-    return sha256 === digestOf(record) && form === STATUS_FORM && snapshot.name === name ? { at, snapshot } : undefined;
+    const { form, at, snapshot } = JSON.parse(readFileSync(statusFile(home, name), 'utf8'));
+    return form === STATUS_FORM && snapshot.name === name ? { ...snapshot, asOf: at } : undefined;
   } catch {
     return undefined;
   }

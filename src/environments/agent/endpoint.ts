@@ -15,25 +15,16 @@ import type { Context, Sampled } from '../../domain/environment';
 import type { AssistantMessage } from '../../domain/messages';
 import type { Answer } from '../../gateway/answer';
 import { answerError, GatewayError, toClientError } from '../../gateway/errors';
-import {
-  bearerKey,
-  CHAT_PATH,
-  type ChatRequest,
-  contextIn,
-  notFound,
-  parseRequest,
-  toClientMessage,
-} from '../../gateway/request';
+import { bearerKey, CHAT_PATH, notFound, parseRequest } from '../../gateway/request';
 import { sendAnswer } from '../../gateway/respond';
 
 /** One request of a program to the model. */
 export interface Asked {
   context: Context;
-  request: ChatRequest;
   /** Equal of requests that ask the same. */
   digest: string;
-  /** The program no longer waits for it. */
-  readonly gone: boolean;
+  /** Returns whether the program no longer waits for it. */
+  isGone(): boolean;
   answer(message: AssistantMessage, sampled: Sampled): void;
   refuse(error: GatewayError): void;
 }
@@ -105,8 +96,15 @@ export function openEndpoint(): Endpoint {
       const text = await c.req.text();
       const request = parseRequest(text);
       const { onAsked } = playing.get(keyOf(c))!;
-      const { message, sampled } = await answerTo(c, { request, digest: sha256(text) }, onAsked);
-      return sendAnswer(c, { request, version: 'campaign' }, answerOf(message, sampled));
+      const { outgoing } = c.env;
+      const answer = await new Promise<Answer>((resolve, refuse) =>
+        onAsked({
+          ...{ context: { messages: request.messages, tools: request.tools }, digest: sha256(text), refuse },
+          isGone: () => outgoing.destroyed,
+          answer: (message, sampled) => resolve(answerOf(message, sampled)),
+        }),
+      );
+      return sendAnswer(c, { request, version: 'campaign' }, answer);
     },
   );
 
@@ -140,41 +138,12 @@ export function openEndpoint(): Endpoint {
 
 const modelOf = (id: string) => ({ id, object: 'model', created: 0, owned_by: 'campaign' });
 
-interface Answered {
-  message: AssistantMessage;
-  sampled: Sampled;
-}
-
-const answerTo = (
-  { env: { outgoing } }: Call<{ Bindings: HttpBindings }>,
-  { request, digest }: Pick<Asked, 'request' | 'digest'>,
-  onAsked: (asked: Asked) => void,
-): Promise<Answered> =>
-  new Promise((answer, refuse) =>
-    onAsked({
-      context: contextIn(request),
-      request,
-      digest,
-      get gone() {
-        return outgoing.destroyed;
-      },
-      answer: (message, sampled) => answer({ message, sampled }),
-      refuse,
-    }),
-  );
-
-const answerOf = (message: AssistantMessage, { finishReason, promptTokens, completionTokens }: Sampled): Answer => {
-  const { content, calls } = toClientMessage(message);
-  return {
-    content,
-    calls,
-    // A call that can't be read is a part of what was said.
-    finish: finishReason === 'tool_calls' && calls.length === 0 ? 'stop' : finishReason,
-    logprobs: null,
-    usage: {
-      prompt_tokens: promptTokens,
-      completion_tokens: completionTokens,
-      total_tokens: promptTokens + completionTokens,
-    },
-  };
-};
+const answerOf = (message: AssistantMessage, { finishReason, promptTokens, completionTokens }: Sampled): Answer => ({
+  message,
+  finish: finishReason,
+  usage: {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    total_tokens: promptTokens + completionTokens,
+  },
+});

@@ -4,7 +4,7 @@
  */
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -40,7 +40,7 @@ const byOwnWill = (how: string | undefined): boolean => {
   return code !== undefined && (Number(code) <= 128 || code === '255');
 };
 
-/** Starts the program; resolves once it has asked the model. Calls `onAsked` for every request. */
+/** Starts the program; resolves once it has asked the model. */
 export async function beginAgent(o: {
   program: AgentProgram;
   endpoint: Endpoint;
@@ -48,9 +48,8 @@ export async function beginAgent(o: {
   task: { id: string };
   seed: number;
   signal?: AbortSignal | undefined;
-  onAsked?: ((asked: Asked) => void) | undefined;
 }): Promise<Episode> {
-  const { program, endpoint, task, seed, signal, onAsked } = o;
+  const { program, endpoint, task, seed, signal } = o;
   const { command, grader, passEnv, readOnlyTools, maxSteps, silenceMs } = program;
   const url = await endpoint.url();
   const folder = await mkdtemp(join(tmpdir(), AGENT_FOLDER));
@@ -73,13 +72,12 @@ export async function beginAgent(o: {
   const forget = endpoint.expect(key, {
     onAsked(asked) {
       if (over) return asked.refuse(over);
-      if (asked.gone) return asked.refuse(GONE);
+      if (asked.isGone()) return asked.refuse(GONE);
       const lost = unheard.findIndex((one) => one.asked.digest === asked.digest);
       if (lost >= 0) {
         const [{ message, sampled }] = unheard.splice(lost, 1) as [(typeof unheard)[0]];
         return asked.answer(message, sampled);
       }
-      onAsked?.(asked);
       waiting.push(asked);
       onChange();
     },
@@ -131,7 +129,7 @@ export async function beginAgent(o: {
         // The program has ended, so no request can be answered.
         if (how !== undefined) return undefined;
         const asked = waiting.shift();
-        if (asked && !asked.gone) return asked;
+        if (asked && !asked.isGone()) return asked;
         if (asked) {
           asked.refuse(GONE);
           continue;
@@ -179,10 +177,8 @@ export async function beginAgent(o: {
       one?.kill();
       await one?.ended.catch(() => undefined);
     }
-    // Node's own stops where a path is longer than the system takes.
-    await rm(folder, { recursive: true, force: true, maxRetries: 3 }).catch(() =>
-      promisify(execFile)('rm', ['-rf', folder]),
-    );
+    // Node's own function stops where a path is longer than the system takes.
+    await promisify(execFile)('rm', ['-rf', folder]);
   }
 
   try {
@@ -200,7 +196,7 @@ export async function beginAgent(o: {
     start: { ...contextOf(current), maxSteps },
     async step(message, sampled = { finishReason: 'stop', promptTokens: 0, completionTokens: 0 }) {
       if (how !== undefined) return { messages: [], done: true, stopReason: 'agent_stop', unheard: true };
-      if (current?.gone) unheard.push({ asked: current, message, sampled });
+      if (current?.isGone()) unheard.push({ asked: current, message, sampled });
       current?.answer(message, sampled);
       current = undefined;
       current = await next();

@@ -2,34 +2,33 @@
  * Any program that asks a model in OpenAI's form as the agent of a campaign: it is started once a task and plays by itself, and each of its
  * questions is a turn of the rollout.
  */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { z } from 'zod';
 import { digest, sha256 } from '../../store/hash';
 import { silenceField, variableName } from '../../domain/endpoints';
-import { checkProgram, checkVariable } from '../../domain/allowed';
 import type { Environment, EnvironmentDescription, Episode } from '../../domain/environment';
-import { isFailure, OutsideFailure } from '../../domain/failures';
-import { defineKind, type KindSpec } from '../../domain/kinds';
-import { type EnvironmentKind, pickProgram } from '../kinds';
-import { checkAgent, isFile, lostWords } from './check';
-import { type Asked, openEndpoint } from './endpoint';
+import { OutsideFailure } from '../../domain/failures';
+import { defineKind } from '../../domain/kinds';
+import { checkAllowed, type EnvironmentKind } from '../kinds';
+import { checkAgent } from './check';
+import { openEndpoint } from './endpoint';
 import { AGENT_FOLDER, beginAgent } from './episode';
 import { readTasks, type TaskList } from './tasks';
 
 const commandSchema = z.array(z.string()).min(1);
 /** Options of the agent's program. */
 const commandOptions = {
-  command: commandSchema.describe('Program and arguments; files are relative to `folder`.'),
-  folder: z.string().default('.').describe('Folder of these files, relative to this file.'),
+  command: commandSchema.describe('Program and arguments, relative to `folder`.'),
+  folder: z.string().default('.').describe('Folder of these files.'),
 };
 /** Options of all kinds of agents. */
 export const agentOptions = {
-  version: z.string().default('1').describe('Change it when the program or its tools change.'),
-  readOnlyTools: z.array(z.string()).default([]).describe('Tools that change nothing (`readOnlyHint`).'),
-  maxSteps: z.number().int().positive().default(50).describe('Most requests to the model in a rollout.'),
-  silenceSeconds: silenceField.default(600).describe('Seconds without a request before it is killed.'),
-  passEnv: z.array(variableName).optional().describe('Variables passed to it besides PATH, HOME and the like.'),
+  version: z.string().default('1').describe('Change it with the program.'),
+  readOnlyTools: z.array(z.string()).default([]).describe('Tools that change nothing.'),
+  maxSteps: z.number().int().positive().default(50).describe('Most requests per rollout.'),
+  silenceSeconds: silenceField.default(600).describe('Seconds of silence until a kill.'),
+  passEnv: z.array(variableName).optional().describe('Variables passed to it.'),
 };
 
 interface AgentOptions extends z.infer<z.ZodObject<typeof agentOptions>> {
@@ -48,36 +47,29 @@ export function agentKind<Shape extends z.ZodRawShape>(o: {
   options: Shape;
   paths: readonly (keyof Shape & string)[];
   runs: readonly (keyof Shape & string)[];
-  label(options: z.infer<z.ZodObject<Shape>>): string;
   expand(
     options: z.infer<z.ZodObject<Shape>>,
     limits: { maxSteps: number },
   ): Omit<AgentOptions, keyof typeof agentOptions>;
 }): EnvironmentKind {
-  const { expand, label, options, runs, ...named } = o;
+  const { expand, options, runs, ...named } = o;
   const common = z.object(agentOptions);
-  const openRead = (read: z.infer<z.ZodObject<Shape>>, more: Pick<OpenOptions, 'onAsked'>) => {
+  const openRead = (read: z.infer<z.ZodObject<Shape>>) => {
     const limits = common.parse(read);
-    return openAgent({ ...limits, ...expand(read, limits), ...more });
+    return openAgent({ ...limits, ...expand(read, limits) });
   };
   const kind = defineKind({
     ...named,
     version: '1',
     options: { ...options, ...agentOptions } as Shape,
     open: (read) => {
-      checkProgram(pickProgram(o.kind, read, runs));
-      for (const name of common.parse(read).passEnv ?? []) checkVariable('target.passEnv', name);
-      return openRead(read, {});
+      checkAllowed(o.kind, read, runs);
+      return openRead(read);
     },
   });
   return {
     ...kind,
-    label: (spec) => label(kind.read(spec)),
     runs,
-    program: (spec: KindSpec) => {
-      const { silenceSeconds, passEnv } = common.parse(spec);
-      return { processes: 1, silenceSeconds, ...(passEnv && { passEnv }) };
-    },
     contents: async (spec) => {
       const read = kind.read(spec);
       const { command, grader, folder, tasks } = expand(read, common.parse(read));
@@ -85,10 +77,8 @@ export function agentKind<Shape extends z.ZodRawShape>(o: {
     },
     check: (spec, say, run = {}) => {
       const read = kind.read(spec);
-      const limits = common.parse(read);
-      const open = (onAsked: (asked: Asked) => void) => openRead(read, { onAsked });
-      const { silenceSeconds } = limits;
-      return checkAgent({ open, lost: lostWords(expand(read, limits)), silenceSeconds, say, ...run });
+      const { silenceSeconds } = common.parse(read);
+      return checkAgent({ environment: openRead(read), silenceSeconds, say, ...run });
     },
   };
 }
@@ -96,14 +86,13 @@ export function agentKind<Shape extends z.ZodRawShape>(o: {
 export const agent = agentKind({
   kind: 'agent',
   options: {
-    name: z.string().min(1).optional().describe("Name in reports; default: the program's file."),
+    name: z.string().min(1).optional().describe("Name; default: the program's file."),
     ...commandOptions,
-    tasks: z.string().describe('JSON lines, one per task (docs/agents.md), relative to this file.'),
-    grader: commandSchema.optional().describe("Program that prints the reward, run in the agent's folder."),
+    tasks: z.string().describe('JSON lines (docs/agents.md).'),
+    grader: commandSchema.optional().describe('Program that prints the reward.'),
   },
   paths: ['tasks', 'folder'],
   runs: ['command', 'folder', 'tasks', 'grader'],
-  label: ({ command }) => command.join(' '),
   expand: ({ name, command, folder, tasks, grader }) => ({ name, command, folder, tasks, grader }),
 });
 
@@ -123,16 +112,18 @@ const OF_THE_RUN = new RegExp(
   'gi',
 );
 
-interface OpenOptions extends AgentOptions {
-  silenceMs?: number | undefined;
-  onAsked?: (asked: Asked) => void;
-}
-
-export function openAgent(o: OpenOptions): Environment {
-  const { folder, passEnv = [], maxSteps, silenceSeconds, silenceMs = silenceSeconds * 1000 } = o;
+export function openAgent(o: AgentOptions): Environment {
+  const { folder, passEnv = [], maxSteps, silenceSeconds } = o;
   const command = o.command.map((word) => located(word, folder));
   const grader = o.grader?.map((word) => located(word, folder));
-  const program = { command, grader, passEnv, readOnlyTools: o.readOnlyTools, maxSteps, silenceMs };
+  const program = {
+    command,
+    grader,
+    passEnv,
+    readOnlyTools: o.readOnlyTools,
+    maxSteps,
+    silenceMs: silenceSeconds * 1000,
+  };
   const endpoint = openEndpoint();
   let read: Promise<TaskList> | undefined;
   let described: Promise<EnvironmentDescription> | undefined;
@@ -145,13 +136,7 @@ export function openAgent(o: OpenOptions): Environment {
   async function reset({ id, seed }: { id: string; seed: number }, signal?: AbortSignal): Promise<Episode> {
     const task = (await tasksOf()).tasks.get(id);
     if (!task) throw new OutsideFailure('BadInput', `target.tasks: there is no task "${id}"`);
-    const lost = lostWords(o);
-    const [missing] = lost.filter(({ isProgram }) => isProgram);
-    if (missing) throw new OutsideFailure('EnvironmentMissing', `${missing.text}; correct it, or target.folder`);
-    return beginAgent({ program, endpoint, task, seed, signal, onAsked: o.onAsked }).catch((error: unknown) => {
-      if (!isFailure(error, 'EnvironmentFailed') || lost.length === 0) throw error;
-      throw new OutsideFailure(error.type, [error.message, ...lost.map(({ text }) => text)].join('\n'), error);
-    });
+    return beginAgent({ program, endpoint, task, seed, signal });
   }
 
   async function itself() {
@@ -172,8 +157,7 @@ export function openAgent(o: OpenOptions): Environment {
   /** System prompt and tools are what it asks with at its first task. */
   async function describe(): Promise<EnvironmentDescription> {
     const { tasks } = await tasksOf();
-    const first = [...tasks.values()].find(({ split }) => split === 'train');
-    if (!first) throw new OutsideFailure('BadInput', `target.tasks: no task has split "train"`);
+    const first = [...tasks.values()].find(({ split }) => split === 'train')!;
     const episode = await reset({ id: first.id, seed: 0 });
     await episode.close();
     const { messages, tools } = episode.start;
@@ -204,6 +188,8 @@ export function openAgent(o: OpenOptions): Environment {
     close: () => endpoint.close(),
   };
 }
+
+const isFile = (path: string): boolean => existsSync(path) && statSync(path).isFile();
 
 /** A file is named by its whole path, since the program runs in another folder. */
 function located(word: string, folder: string): string {

@@ -40,6 +40,8 @@ export async function readTasks(file: string): Promise<TaskList> {
     if (tasks.has(data.id)) throw bad(`, line ${n + 1}: id ${data.id} is there twice; give each task an id of its own`);
     tasks.set(data.id, data);
   }
+  if (![...tasks.values()].some(({ split }) => split === 'train'))
+    throw bad(' has no task with split "train"; give some of its lines that split');
   return { tasks, version: sha256(text) };
 }
 

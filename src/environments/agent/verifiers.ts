@@ -12,19 +12,16 @@ const configSchema = z.record(z.string(), z.json());
 export const verifiers = agentKind({
   kind: 'verifiers',
   options: {
-    environment: z.string().describe('Id of an installed taskset, as `vf-eval` takes it.'),
-    venv: z.string().describe('Python environment with verifiers and the taskset.'),
-    arguments: configSchema.default({}).describe("Verifiers' `env` config without the taskset's id."),
-    testArguments: configSchema
-      .optional()
-      .describe('Replaces `arguments` for `test`; without it, `test` has the tasks after those of `train`.'),
+    environment: z.string().describe('Installed taskset, as for `vf-eval`.'),
+    venv: z.string().describe('Python environment with verifiers.'),
+    arguments: configSchema.default({}).describe('`env` config of verifiers.'),
+    testArguments: configSchema.optional().describe('`arguments` of `test`.'),
     trainTasks: taskCount.min(2).default(400).describe('Tasks of the train split.'),
     testTasks: taskCount.default(200).describe('Tasks of the test split.'),
     rewards: z.tuple([z.number(), z.number()]).default([0, 1]).describe('Lowest and highest reward.'),
   },
   paths: ['venv'],
   runs: ['environment', 'venv', 'arguments', 'testArguments'],
-  label: ({ environment }) => environment,
   expand: ({ environment, venv, arguments: given, testArguments, trainTasks, testTasks, rewards }, { maxSteps }) => {
     const env = (config: z.infer<typeof configSchema>) => ({
       ...config,

@@ -3,15 +3,14 @@
  * what should have been evaluated and was not is a row with its reason.
  */
 import { digest } from '../../store/hash';
-import type { ArtifactStore } from '../../store/store';
 import type { Task } from '../../domain/environment';
 import type { TaskMeans } from '../../domain/statistics';
-import { policyNames, sumName, sumPolicy } from '../../domain/policies';
+import { policyNames, mergedName, mergedPolicy } from '../../domain/policies';
 import type { CampaignRecord } from '../../domain/results';
 import type { FixedPolicy, RolloutSummary } from '../../domain/rollout';
-import { type Arm, MAX_INLINE_TASKS, type ReportDraft, type Role, type SolverMatrix } from '../model';
+import type { Arm, ReportDraft, Role, SolverMatrix } from '../model';
 import type { Evidence } from './evidence';
-import { countFigure, differenceFigure, rateFigure, slug } from './figures';
+import { differenceFigure, rateFigure, slug } from './figures';
 import { groupsOf } from './groups';
 import { type Spent, spendingOf } from './spending';
 import { reportedTraining } from './training';
@@ -25,16 +24,15 @@ type Known = Pick<Arm, 'kind' | 'builtOn' | 'training' | 'reason'> & {
   heldOut?: RolloutSummary | undefined;
 };
 
-export async function armsOf(o: {
-  store: ArtifactStore;
+export function armsOf(o: {
   record: CampaignRecord;
   evidence: Evidence;
   /** Of the test split. */
   tasks: readonly Task[];
   /** The option that the router gives everything to, where it does. */
   constant: string | undefined;
-}): Promise<Pick<ReportDraft, 'arms' | 'budget' | 'comparisons' | 'groups' | 'solverMatrix'>> {
-  const { store, record, evidence, tasks, constant } = o;
+}): Pick<ReportDraft, 'arms' | 'comparisons' | 'groups' | 'solverMatrix'> {
+  const { record, evidence, tasks, constant } = o;
   const { evaluation, capabilities = [], router, prepared } = record;
   if (!evaluation) return {};
   const spending = spendingOf(record, evidence);
@@ -63,13 +61,13 @@ export async function armsOf(o: {
       const failed = evaluation.failed.find((one) => one.name === name);
       return { ...common, status: 'failed', reason: reason ?? failed?.reason ?? 'it was not evaluated' };
     }
-    const rollouts = evaluation.policies.find((one) => one.name === name)?.rollouts;
-    const difference = { id: `${id}.difference_to_base`, treatment: means, level, bound: role === 'oracle' };
     return {
       ...common,
       successRate: rateFigure(`${id}.success_rate`, means, level),
-      differenceToBase: base && role !== 'base' ? differenceFigure({ ...difference, control: base }) : undefined,
-      stopReasons: rollouts && stopReasons(id, rollouts),
+      differenceToBase:
+        base && role !== 'base'
+          ? differenceFigure({ id: `${id}.difference_to_base`, treatment: means, control: base, level })
+          : undefined,
       status: 'completed',
     };
   };
@@ -88,11 +86,11 @@ export async function armsOf(o: {
       const spent = spending.adapter(capability);
       return [arm(name, 'adapter', { spent, policy: best.policy, heldOut: validation?.target.after })];
     }),
-    ...(router?.sums ?? []).map((parts) => {
-      const name = sumName(parts);
-      const summed = capabilities.filter((capability) => parts.includes(capability.name));
-      const policies = summed.flatMap(({ best }) => best?.policy ?? []);
-      return arm(name, 'merged', { spent: spending.sum(name, summed), policy: sumPolicy(prepared.base, policies) });
+    ...(router?.merged ?? []).map((parts) => {
+      const name = mergedName(parts);
+      const merged = capabilities.filter((capability) => parts.includes(capability.name));
+      const policies = merged.flatMap(({ best }) => best?.policy ?? []);
+      return arm(name, 'merged', { spent: spending.sum(name, merged), policy: mergedPolicy(prepared.base, policies) });
     }),
     arm(policyNames.routed, 'routed', { spent: spending.routed() }),
     ...(record.arms ?? []).map((one) => {
@@ -102,7 +100,7 @@ export async function armsOf(o: {
         spent: spending.baseline(one),
         policy: best?.policy,
         heldOut: best?.heldOut,
-        training: reportedTraining({ record, evidence, id: `arms.${slug(name)}`, child: one }),
+        training: reportedTraining({ evidence, id: `arms.${slug(name)}`, child: one }),
       });
     }),
     arm(policyNames.ceiling, 'oracle', {
@@ -113,22 +111,15 @@ export async function armsOf(o: {
   const columns = new Map(arms.flatMap(({ name }) => (test.has(name) ? [[name, test.get(name)!] as const] : [])));
   return {
     arms,
-    budget: spending.budget(),
     comparisons: comparisons(arms, evidence),
     ...groupsOf({ columns, tasks, level, id: 'groups' }),
-    solverMatrix: await storedMatrix(store, columns),
+    solverMatrix: matrixOf(columns),
   };
 }
 
 /** Adapters that are the same by content, with the same weights and the same prompt, are one policy. */
 const contentOf = ({ adapters, prompt }: FixedPolicy): string =>
   digest({ prompt, adapters: adapters.map(({ ref, weight }) => `${ref.sha256} ${weight}`).sort() });
-
-const stopReasons = (id: string, { ref, scored, stopReasons: counts }: RolloutSummary): Arm['stopReasons'] =>
-  Object.entries(counts).map(([reason, count]) => ({
-    reason,
-    rollouts: countFigure(`${id}.stop_reasons.${slug(reason)}`, count, [ref], scored),
-  }));
 
 /** The routed policy minus each baseline. */
 function comparisons(arms: readonly Arm[], { test, level }: Evidence): ReportDraft['comparisons'] {
@@ -143,23 +134,12 @@ function comparisons(arms: readonly Arm[], { test, level }: Evidence): ReportDra
 }
 
 /** Of the bound there is no column: it follows from the others. */
-async function storedMatrix(
-  store: ArtifactStore,
-  columns: ReadonlyMap<string, TaskMeans>,
-): Promise<ReportDraft['solverMatrix']> {
+function matrixOf(columns: ReadonlyMap<string, TaskMeans>): SolverMatrix {
   const policies = [...columns].filter(([name]) => name !== policyNames.ceiling);
   const tasks = [...new Set(policies.flatMap(([, means]) => [...means.tasks.keys()]))].sort();
-  const matrix: SolverMatrix = {
+  return {
     tasks,
     options: policies.map(([name]) => name),
     outcomes: tasks.map((task) => policies.map(([, means]) => means.tasks.get(task)?.success ?? null)),
   };
-  const from = await store.put({
-    key: `solver-matrix/${digest(matrix)}`,
-    producer: 'writeReport',
-    inputs: policies.flatMap(([, means]) => means.from),
-    mediaType: 'application/json',
-    body: JSON.stringify(matrix),
-  });
-  return { from, tasks: tasks.length, inline: tasks.length <= MAX_INLINE_TASKS ? matrix : undefined };
 }

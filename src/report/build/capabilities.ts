@@ -5,16 +5,9 @@ import type { Measures, SynthesisRound } from '../../domain/calibration';
 import { type TaskMeans, together } from '../../domain/statistics';
 import { policyNames } from '../../domain/policies';
 import type { CampaignRecord, CapabilityResult } from '../../domain/results';
-import type {
-  BandFigures,
-  CalibrationFigures,
-  CapabilityDraft,
-  ReportedCandidate,
-  ReportedRound,
-} from '../capability-model';
-import type { ReportDraft } from '../model';
+import type { CapabilityDraft, ReportedRound } from '../capability-model';
 import type { Evidence } from './evidence';
-import { branchesOf, differenceFigure, nothing, ofBranch, rateFigure, slug } from './figures';
+import { branchesOf, differenceFigure, ofBranch, rateFigure, slug } from './figures';
 import { reportedTraining } from './training';
 
 interface Sources {
@@ -22,109 +15,48 @@ interface Sources {
   evidence: Evidence;
 }
 
-export function capabilitiesOf(
-  o: Sources & { candidates: readonly ReportedCandidate[] },
-): Pick<ReportDraft, 'capabilities' | 'bands'> {
-  const { record, candidates } = o;
-  const { selection, campaign, capabilities: results = [] } = record;
-  if (!selection) return {};
-  const capabilities: CapabilityDraft[] = [];
-  for (const { candidate: approved } of selection.selected) {
-    const { name, definition } = approved;
-    const candidate = candidates.find((one) => one.name === name);
-    if (!candidate) throw new Error(`capability ${name} is selected but not in the selection`);
-    const result = results.find((one) => one.name === name);
-    capabilities.push({ ...candidate, definition, ...(result && reportedResult(o, result)) });
-  }
-  return { capabilities, bands: campaign.calibration };
+export function capabilitiesOf(sources: Sources): CapabilityDraft[] | undefined {
+  const { selection, capabilities = [] } = sources.record;
+  return selection?.selected.map(({ candidate: { name, definition } }) => {
+    const result = capabilities.find((one) => one.name === name);
+    return { name, definition, ...(result && reportedResult(sources, result)) };
+  });
 }
 
-/** What no pass labels, or votes for. */
-export function unlabeled(
-  { name, definition }: { name: string; definition: string },
-  passes: number,
-): Omit<ReportedCandidate, 'selected'> {
-  const [coverage, delta] = ['coverage', 'delta'].map((what) => nothing(`selection.${slug(name)}.${what}`)) as [
-    Figure,
-    Figure,
-  ];
-  return { name, definition, votes: 0, passes, coverage, delta };
-}
-
-function reportedResult(o: Sources, result: CapabilityResult): Omit<CapabilityDraft, keyof ReportedCandidate> {
+function reportedResult(o: Sources, result: CapabilityResult): Omit<CapabilityDraft, 'name' | 'definition'> {
   const { name, status, workflowId, reason, best, validation } = result;
   const id = `capabilities.${slug(name)}`;
-  const rounds = result.rounds.map((round) => reportedRound(id, round));
+  const rounds = result.rounds.map((round) => reportedRound(name, round));
   return {
     status,
     workflowId,
     reason,
     rounds: rounds.length > 0 ? rounds : undefined,
-    calibration: rounds.findLast((round) => round.calibration)?.calibration,
-    training: reportedTraining({ ...o, id, child: result }),
+    training: reportedTraining({ evidence: o.evidence, id, child: result }),
     ...(validation && validated(o, result, validation)),
     adapter: best?.policy.adapters[0]?.ref,
   };
 }
 
-function reportedRound(of: string, given: SynthesisRound): ReportedRound {
-  const { round, module, selfTest, decision } = given;
-  const id = `${of}.calibration.round-${round}`;
+export function reportedRound(capability: string, given: SynthesisRound): ReportedRound {
+  const { round, module, selfTest, decision, calibration, calibrationRollouts } = given;
+  const figure = (of: keyof Measures['intervals'], name: string, unit: Figure['unit']): Figure => {
+    const { [of]: value, seeds: n, intervals } = calibration!;
+    const id = `capabilities.${slug(capability)}.calibration.round-${round}.${name}`;
+    const interval = { ...intervals[of], method: 'over seeds' };
+    return { id, value, n, unit, interval, from: calibrationRollouts ? [calibrationRollouts.ref] : [] };
+  };
   return {
     round,
     selfTest,
-    calibration: calibrationFigures(id, given),
+    calibration: calibration && {
+      ...{ verdict: calibration.verdict, reasons: calibration.reasons, judged: calibration.judged?.text },
+      meanReward: figure('meanReward', 'mean_reward', 'reward'),
+      successRate: figure('successRate', 'success_rate', 'fraction'),
+      informative: figure('informative', 'informative', 'fraction'),
+    },
     module,
     decision: decision && decisionText(decision),
-  };
-}
-
-const measureUnits: Record<keyof BandFigures, Figure['unit']> = {
-  meanReward: 'reward',
-  successRate: 'fraction',
-  allSuccess: 'fraction',
-  allZero: 'fraction',
-  constant: 'fraction',
-  informative: 'fraction',
-  rewardStd: 'reward',
-};
-
-function calibrationFigures(
-  id: string,
-  round: Pick<SynthesisRound, 'round' | 'calibration' | 'calibrationRollouts'>,
-): CalibrationFigures | undefined {
-  const { calibration, calibrationRollouts } = round;
-  if (!calibration || !calibrationRollouts) return undefined;
-  const { accepted, verdict, reasons, passAt, passAtIntervals, branches, judged } = calibration;
-  const from = [calibrationRollouts.ref];
-  type Interval = Measures['intervals']['meanReward'] | undefined;
-  const overSeeds = (interval: Interval) => interval && { ...interval, method: 'over seeds' };
-  const figuresOf = (prefix: string, measures: Measures): BandFigures => {
-    const intervals: Partial<Record<keyof BandFigures, Interval>> = measures.intervals;
-    const figures = Object.entries(measureUnits).map(([name, unit]) => {
-      const measure = name as keyof BandFigures;
-      const at = `${prefix}.${name.replace(/[A-Z]/, (letter) => `_${letter.toLowerCase()}`)}`;
-      const interval = overSeeds(intervals[measure]);
-      return [name, { id: at, value: measures[measure], n: measures.seeds, unit, interval, from }];
-    });
-    return Object.fromEntries(figures) as BandFigures;
-  };
-  const passed = Object.entries(passAt).map(([k, value]): [string, Figure] => {
-    const interval = overSeeds(passAtIntervals[k]);
-    return [k, { id: `${id}.pass_at_${k}`, value, n: calibration.seeds, unit: 'fraction', interval, from }];
-  });
-  return {
-    round: round.round,
-    ...{ accepted, verdict, reasons },
-    ...figuresOf(id, calibration),
-    passAt: Object.fromEntries(passed),
-    branches:
-      branches &&
-      Object.entries(branches).map(([branch, measures]) => ({
-        branch,
-        ...figuresOf(`${id}.branch.${branch}`, measures),
-      })),
-    judged: judged && { text: judged.text, ...figuresOf(`${id}.judged`, judged.measures) },
   };
 }
 
@@ -158,23 +90,14 @@ function validated(
 
   const { base } = policyNames;
   const matrix = new Map(record.router?.policies.map(({ name: option, rollouts }) => [option, means(rollouts.ref)]));
-  const tried = (
-    [
-      ['held_out', ...onTasks],
-      ['router', matrix.get(base), matrix.get(name)],
-      ['test', test.get(base), test.get(name)],
-    ] as const
-  ).flatMap(([of, control, treatment]) => {
-    if (!control || !treatment) return [];
-    const difference =
-      of === 'held_out'
-        ? validation.target.difference
-        : differenceFigure({ id: `${id}.on_target.${of}`, treatment, control, level });
-    return [{ batch: { of, difference }, treatment, control }];
-  });
+  const tried = [
+    onTasks,
+    [matrix.get(base), matrix.get(name)] as const,
+    [test.get(base), test.get(name)] as const,
+  ].flatMap(([control, treatment]) => (control && treatment ? [{ control, treatment }] : []));
   const sides = together(tried);
   const from = tried.flatMap(({ treatment, control }) => [...treatment.from, ...control.from]);
-  const all = differenceFigure({
+  const onTarget = differenceFigure({
     id: `${id}.on_target`,
     treatment: { ...sides.treatment, from },
     control: { ...sides.control, from: [] },
@@ -182,6 +105,6 @@ function validated(
   });
   return {
     validation: { ...validation, branches: validation.branches.length > 0 ? validation.branches : undefined },
-    onTarget: { batches: tried.map(({ batch }) => batch), all },
+    onTarget,
   };
 }

@@ -3,14 +3,14 @@
  * the first purpose that it was made for, so that the purposes add up to the total.
  */
 import { type Campaign, stages } from '../../domain/campaign';
-import { payingRoles, type Spent, sumOf } from '../../domain/endpoints';
+import { type Spent, sumOf } from '../../domain/endpoints';
 import type { Figure } from '../../domain/artifacts';
 import type { CampaignRecord } from '../../domain/results';
 import { causesOf, purposes } from '../../domain/rollout';
 import { median } from '../../domain/statistics';
 import type { ReportDraft } from '../model';
 import { batchesOf, countGroups, type Evidence, refsOf } from './evidence';
-import { countFigure } from './figures';
+import { countFigure, slug } from './figures';
 
 type Cost = NonNullable<ReportDraft['cost']>;
 
@@ -46,15 +46,12 @@ export function rolloutsAndCost(o: {
 
   const causes = causesOf(all.flatMap(({ count }) => count.causes));
   const brokenByError = causes.map(({ type: errorType, message, task, count }, n) => {
-    const earlier = causes.slice(0, n).filter(({ type }) => type === errorType).length;
-    const id = `rollouts.broken_by_error.${errorType.toLowerCase()}${earlier > 0 ? `_${earlier + 1}` : ''}`;
-    const having = all.filter((group) => group.count.causes.some(({ type }) => type === errorType));
-    const from = having
-      .flatMap((group) => group.batches)
-      .filter(({ ref }) =>
-        evidence.outcomes(ref).some((one) => one.status === 'broken' && one.error.type === errorType),
-      );
-    return { errorType, message, task, rollouts: countFigure(id, count, refsOf(from)) };
+    const having = batches.filter(
+      ({ ref, counted }) =>
+        !counted && evidence.outcomes(ref).some((one) => one.status === 'broken' && one.error.type === errorType),
+    );
+    const id = `rollouts.broken_by_error.${slug(errorType)}_${n + 1}`;
+    return { errorType, message, task, rollouts: countFigure(id, count, refsOf(having)) };
   });
   return {
     rollouts: {
@@ -75,7 +72,6 @@ export function rolloutsAndCost(o: {
         return seconds === undefined ? [] : [{ stage, seconds }];
       }),
       secondsPerRollout: secondsPerRollout(record, evidence),
-      rollouts: sum('cost.rollouts', all, 'scored'),
       promptTokens: sum('cost.prompt_tokens', all, 'promptTokens'),
       completionTokens: sum('cost.completion_tokens', all, 'completionTokens'),
       languageModel: languageModelCost(spent, campaign.budget),
@@ -113,9 +109,5 @@ function secondsPerTrainingRollout(record: CampaignRecord, { metrics }: Evidence
 /** Undefined where nothing was asked. */
 export function languageModelCost(steps: readonly Spent[], budget: Campaign['budget']): Cost['languageModel'] {
   if (steps.length === 0) return undefined;
-  const roles = payingRoles.flatMap((role) => {
-    const own = steps.filter((step) => step.role === role);
-    return own.length > 0 ? [{ role, ...sumOf(own) }] : [];
-  });
-  return { roles, steps: [...steps], total: { step: 'all', ...sumOf(steps) }, budget };
+  return { steps: [...steps], total: { step: 'all', ...sumOf(steps) }, budget };
 }

@@ -6,7 +6,6 @@ import { z } from 'zod';
 import type { ArtifactStore } from '../../store/store';
 import type { ArtifactRef } from '../../domain/artifacts';
 import type { SynthesisRound } from '../../domain/calibration';
-import { branchSchema } from '../../domain/environment';
 import { jsonText } from '../../domain/messages';
 import { type Outcome, taskMeans } from '../../domain/outcomes';
 import type { TaskMean, TaskMeans } from '../../domain/statistics';
@@ -98,28 +97,18 @@ export async function readEvidence(store: ArtifactStore, record: CampaignRecord)
       batches.set(ref.sha256, { outcomes, means: taskMeans(outcomes, ref) });
     }
   }
-  const lookUp = <Content>(read: ReadonlyMap<string, Content>, ref: ArtifactRef): Content => {
-    const content = read.get(ref.sha256);
-    if (!content) throw new Error(`${ref.uri} was not read: batchesOf does not name it`);
-    return content;
-  };
-  const means = (ref: ArtifactRef) => lookUp(batches, ref).means;
+  const means = (ref: ArtifactRef) => batches.get(ref.sha256)!.means;
   const test = new Map(evaluation?.policies.map(({ name, rollouts }) => [name, means(rollouts.ref)]));
   const options = (router?.options ?? [policyNames.base]).map((option) => test.get(option));
   if (options.every((option) => option !== undefined)) test.set(policyNames.ceiling, bestOf(options));
   return {
-    level: levelOf(campaign),
-    outcomes: (ref) => lookUp(batches, ref).outcomes,
+    level: { confidence: campaign.evaluation.confidence, seed: campaign.seed },
+    outcomes: (ref) => batches.get(ref.sha256)!.outcomes,
     means,
-    metrics: (ref) => lookUp(metrics, ref),
+    metrics: (ref) => metrics.get(ref.sha256)!,
     test,
   };
 }
-
-const levelOf = ({ evaluation, seed }: CampaignRecord['campaign']): Level => ({
-  confidence: evaluation.confidence,
-  seed,
-});
 
 /** Of each task the best mean of any of them: the bound of routing between them. */
 function bestOf(options: readonly TaskMeans[]): TaskMeans {
@@ -136,17 +125,14 @@ function bestOf(options: readonly TaskMeans[]): TaskMeans {
   };
 }
 
-/** A line of a learner's metrics.jsonl, to which the worker has added the branches. */
+/** A line of a learner's metrics.jsonl. */
 export const metricsLine = jsonText.pipe(
   z.looseObject({
     step: z.number().int(),
     reward: z.number(),
-    reward_by_branch: z.record(branchSchema, z.number()).default({}),
     loss: z.number().optional(),
     kl: z.number().optional(),
     grad_norm: z.number().optional(),
-    rows: z.number().optional(),
-    informative_groups: z.number().optional(),
     rollouts_seconds: z.number().optional(),
     update_seconds: z.number().optional(),
   }),

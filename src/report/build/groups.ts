@@ -1,14 +1,10 @@
-/** Success and mean reward of each arm by group of tasks, where the target names groups. */
-import { digest } from '../../store/hash';
+/** Success of each arm by group of tasks, where the target names groups. */
 import type { Task } from '../../domain/environment';
 import type { TaskMeans } from '../../domain/statistics';
 import type { TaskGroup } from '../model';
-import { type Level, only, rateFigure, rewardFigure, slug } from './figures';
+import { type Level, only, rateFigure, slug } from './figures';
 
-/** The group of all tasks. */
-const OVERALL = 'overall';
-
-/** A row a group of evaluated tasks, by name; the last is all tasks. */
+/** A row a group of evaluated tasks, by name. */
 export function groupsOf(o: {
   /** By arm. */
   columns: ReadonlyMap<string, TaskMeans>;
@@ -22,28 +18,19 @@ export function groupsOf(o: {
   const members = new Map<string, Set<string>>();
   for (const task of tasks)
     for (const name of evaluated.has(task.id) ? (task.groups ?? []) : [])
-      if (name !== OVERALL) members.set(name, (members.get(name) ?? new Set()).add(task.id));
+      members.set(name, (members.get(name) ?? new Set()).add(task.id));
   if (members.size === 0) return {};
-  const rows = [...members].sort(([a], [b]) => (a < b ? -1 : 1));
-  // Names that make the same part of an id are told apart by their hash.
-  const slugs = [OVERALL, ...members.keys()].map(slug);
-  const idOf = (name: string): string => {
-    const own = slug(name);
-    const isAlone = slugs.filter((one) => one === own).length === 1;
-    return name === OVERALL || isAlone ? own : `${own}-${digest(name).slice(0, 8)}`;
-  };
+  const groups = [...members].sort(([a], [b]) => (a < b ? -1 : 1));
+  const slugs = groups.map(([name]) => slug(name));
   return {
-    groups: [...rows, [OVERALL, evaluated] as const].map(([group, ids]) => ({
+    groups: groups.map(([group, ids], n) => ({
       group,
       tasks: ids.size,
       arms: [...columns].map(([arm, means]) => {
+        // Names may make the same part of an id.
+        const at = `${id}.${slugs[n]}${slugs.indexOf(slugs[n]!) === n ? '' : `-${n}`}`;
         const own = only(means, (task) => ids.has(task));
-        const at = `${id}.${idOf(group)}.${slug(arm)}`;
-        return {
-          arm,
-          successRate: rateFigure(`${at}.success_rate`, own, level),
-          meanReward: rewardFigure(`${at}.mean_reward`, own, level),
-        };
+        return { arm, successRate: rateFigure(`${at}.${slug(arm)}.success_rate`, own, level) };
       }),
     })),
   };

@@ -3,6 +3,7 @@
  * what the activities returned.
  */
 import { digest } from '../../store/hash';
+import { commitNow, version } from '../../store/project-root';
 import type { ArtifactStore } from '../../store/store';
 import type { Spent } from '../../domain/endpoints';
 import type { Task } from '../../domain/environment';
@@ -13,7 +14,7 @@ import type { ReportDraft } from '../model';
 import { armsOf } from './arms';
 import { capabilitiesOf } from './capabilities';
 import { rolloutsAndCost } from './cost';
-import { type Evidence, readEvidence } from './evidence';
+import { readEvidence } from './evidence';
 import { rateFigure, rewardFigure } from './figures';
 import { groupsOf } from './groups';
 import { routerOf } from './router';
@@ -38,7 +39,11 @@ export async function buildReport(o: {
   const selection =
     result && (await selectionOf({ store, result, rollouts: baseRollouts.ref, rule: campaign.selection }));
   const { router } = await routerOf(sources);
-  const arms = await armsOf({ ...sources, tasks, constant: router?.constant });
+  const { level } = evidence;
+  const base = evidence.means(baseRollouts.ref);
+  const columns = new Map([[policyNames.base, base]]);
+  const { groups } = groupsOf({ columns, tasks: trainTasks, level, id: 'base_rollouts.groups' });
+  const arms = armsOf({ record, evidence, tasks, constant: router?.constant });
   // The warnings are about the first rollouts: a later reward contradicts them.
   const warnings = baseRollouts.meanReward > 0 ? [] : (baseCheck?.warnings ?? []);
   const findings = [...(baseCheck?.problems ?? []), ...warnings];
@@ -48,7 +53,8 @@ export async function buildReport(o: {
       seed: campaign.seed,
       trainingSeed: campaign.trainingSeed,
       configSha256: digest(campaign),
-      config: { ...campaign },
+      writtenBy: { version, commit: commitNow() },
+      config: campaign,
       baseModel: prepared.base,
       target: prepared.target,
       startedAt: new Date(record.startedAt).toISOString(),
@@ -59,28 +65,15 @@ export async function buildReport(o: {
     },
     baseCheck: baseCheck && findings.length > 0 ? { findings, from: [baseCheck.rollouts] } : undefined,
     ...rolloutsAndCost({ record, evidence, spent }),
-    base: baseOf(sources, trainTasks),
+    base: {
+      successRate: rateFigure('base_rollouts.success_rate', base, level),
+      meanReward: rewardFigure('base_rollouts.mean_reward', base, level),
+      groups,
+    },
     selection,
-    ...capabilitiesOf({ ...sources, candidates: selection?.candidates ?? [] }),
+    capabilities: capabilitiesOf(sources),
     router,
     ...arms,
     leakage,
-  };
-}
-
-function baseOf(
-  { record, evidence }: { record: CampaignRecord; evidence: Evidence },
-  tasks: readonly Task[],
-): ReportDraft['base'] {
-  const { ref } = record.baseRollouts;
-  const { level } = evidence;
-  const means = evidence.means(ref);
-  const columns = new Map([[policyNames.base, means]]);
-  const { groups } = groupsOf({ columns, tasks, level, id: 'base_rollouts.groups' });
-  return {
-    successRate: rateFigure('base_rollouts.success_rate', means, level),
-    meanReward: rewardFigure('base_rollouts.mean_reward', means, level),
-    // The last one is all tasks.
-    groups: groups?.slice(0, -1),
   };
 }

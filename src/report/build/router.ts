@@ -1,18 +1,14 @@
 /** The router in the report: cross-validation on the train split, and what it chose on the test split, from the rollouts that it routed. */
 import { readJson, type ArtifactStore } from '../../store/store';
 import type { ArtifactRef, Figure } from '../../domain/artifacts';
-import type { FailureType } from '../../domain/failures';
 import { type Outcome, taskMeans } from '../../domain/outcomes';
 import { policyNames } from '../../domain/policies';
 import type { CampaignRecord } from '../../domain/results';
-import { mean, median, quantileOf, wilsonInterval } from '../../domain/statistics';
+import { quantileOf, wilsonInterval } from '../../domain/statistics';
 import { type CrossValidated, fittedRouterSchema } from '../../routing/router';
 import type { ReportDraft, ReportedRouter } from '../model';
-
 import type { Evidence } from './evidence';
-import { countFigure, rateFigure, slug } from './figures';
-
-const NOT_ROUTED: FailureType = 'RouterFailed';
+import { rateFigure, slug } from './figures';
 
 export async function routerOf(o: {
   store: ArtifactStore;
@@ -23,7 +19,7 @@ export async function routerOf(o: {
   const { level, test } = evidence;
   // One that was not fitted is the routed policy's reason (evaluation.failed).
   if (!record.router?.router) return {};
-  const { router: ref, options, failed, noSums } = record.router;
+  const { router: ref, options, failed, notMerged } = record.router;
   const { crossValidation, maker, constant } = await readJson(store, ref, fittedRouterSchema);
   const width = quantileOf(level.confidence);
   const figure = (name: string, { mean: value, standardError, n }: CrossValidated): Figure => {
@@ -54,9 +50,9 @@ export async function routerOf(o: {
         })),
       },
       helps,
-      noSums,
+      notMerged,
       failed: failed.length > 0 ? failed : undefined,
-      ...(chosen && choicesOf(chosen.from[0]!, options, evidence)),
+      choices: chosen && choicesOf(chosen.from[0]!, options, evidence),
     },
   };
 }
@@ -68,33 +64,19 @@ function choicesOf(
   ref: ArtifactRef,
   options: readonly string[],
   { outcomes, level }: Evidence,
-): Pick<ReportedRouter, 'choices' | 'errors' | 'latency'> {
-  const all = outcomes(ref);
-  const errors = all.filter((one) => one.status === 'broken' && one.error.type === NOT_ROUTED).length;
-  const routed = all.filter((one): one is RoutedOutcome => one.status === 'scored' && one.routed !== undefined);
+): ReportedRouter['choices'] {
+  const routed = outcomes(ref).filter(
+    (one): one is RoutedOutcome => one.status === 'scored' && one.routed !== undefined,
+  );
   const chosen = new Set([...options, ...routed.map((one) => one.routed.chosen)]);
-  const times = routed.flatMap((one) => one.routed.milliseconds ?? []);
-  const from = [ref];
-  return {
-    choices: [...chosen].map((option) => {
-      const id = `router.choices.${slug(option)}`;
-      const given = routed.filter((one) => one.routed.chosen === option);
-      const predicted = routed.flatMap((one) => one.routed.probabilities[option] ?? []);
-      const share = routed.length === 0 ? null : given.length / routed.length;
-      return {
-        option,
-        share: { id, value: share, n: routed.length, unit: 'fraction', from },
-        successRate: rateFigure(`${id}.success_rate`, taskMeans(given, ref), level),
-        probability:
-          predicted.length > 0
-            ? { id: `${id}.probability`, value: mean(predicted), n: predicted.length, unit: 'fraction', from }
-            : undefined,
-      };
-    }),
-    errors: countFigure('router.errors', errors, from, all.length),
-    latency:
-      times.length > 0
-        ? { id: 'router.latency', value: median(times), n: times.length, unit: 'milliseconds', from }
-        : undefined,
-  };
+  return [...chosen].map((option) => {
+    const id = `router.choices.${slug(option)}`;
+    const given = routed.filter((one) => one.routed.chosen === option);
+    const share = routed.length === 0 ? null : given.length / routed.length;
+    return {
+      option,
+      share: { id, value: share, n: routed.length, unit: 'fraction', from: [ref] },
+      successRate: rateFigure(`${id}.success_rate`, taskMeans(given, ref), level),
+    };
+  });
 }

@@ -1,7 +1,7 @@
 /**
- * The selection in the report: every candidate with its statistics, and what an analyst shows for its findings: cited steps, reasons of labels,
- * faults of the environment or the simulated user. Invariants: an analyst that gives none of it has nothing here; a trajectory counts for a
- * labeling pass only if that pass looked at it.
+ * The selection in the report: candidates with statistics and the steps that show them, and failures that are not the agent's. Invariants: a
+ * quote is the text of the artifact; a trajectory counts for a labeling pass only if that pass looked at it; nothing is made up for a
+ * trajectory that is not among the labeled ones.
  */
 import { readJson, type ArtifactStore } from '../../store/store';
 import { decisionText } from '../../domain/approval';
@@ -10,197 +10,143 @@ import type { SelectionRule } from '../../domain/campaign';
 import {
   beginningOf,
   type Candidate,
-  type Discovery,
   discoverySchema,
   type LabelPass,
   labelPassSchema,
-  type Selection,
   selectionSchema,
 } from '../../domain/capability';
 import type { SelectionResult } from '../../domain/results';
-import { agreementOf, lackingIn, type Reading, readingsOf } from '../../domain/selection';
+import { isSuccess, type Rollout, type ScoredRollout } from '../../domain/rollout';
+import { lackingIn, readingsOf } from '../../domain/selection';
 import { readRollouts } from '../../rollout/read';
-import type {
-  ReportedCandidate,
-  ReportedCitation,
-  ReportedEvidence,
-  ReportedFaults,
-  ReportedSelection,
-} from '../capability-model';
-import { unlabeled } from './capabilities';
-import { countFigure, nothing, slug } from './figures';
-import { citationOf, type Labeled, labeledOf, type Rollouts, trajectoryOf } from './quotes';
+import type { ReportedCandidate, ReportedCitation, ReportedFaults, ReportedSelection } from '../capability-model';
+import { countFigure, slug } from './figures';
+import { quotedMessage } from './quotes';
 
-export async function selectionOf(o: Sources & { rule: SelectionRule }): Promise<ReportedSelection> {
-  const { result, rollouts, rule } = o;
-  const read = await readSelection(o);
-  const { failed, passed } = read.labeled;
-  const outcome = (name: string, value: number) => countFigure(`selection.${name}`, value, [rollouts], failed + passed);
-  return {
-    rule,
-    failed: outcome('failed', failed),
-    passed: outcome('passed', passed),
-    candidates: candidatesOf(read, result),
-    passes: passesOf(result),
-    failedPasses: result.failedPasses,
-    reason: read.selection.reason,
-    decision: result.decision && decisionText(result.decision),
-    evidence: read.evidence.length > 0 ? read.evidence : undefined,
-    faults: read.faults,
-    from: [result.selection],
-  };
-}
-
-/** All labeling passes, also those that failed. */
-export const passesOf = ({ labels, failedPasses }: SelectionResult): number => labels.length + failedPasses.length;
-
-/** In the order of the selection; where nothing was labeled, of the candidates. */
-function candidatesOf({ selection, discovery, passes }: ReadSelection, result: SelectionResult): ReportedCandidate[] {
-  // As they were approved, where somebody was asked.
-  const selected = new Map(result.selected.map(({ candidate }) => [candidate.name, candidate.definition]));
-  const definitions = new Map([...discovery.candidates.map((one) => [one.name, one.definition] as const), ...selected]);
-  const named = (name: string) => ({
-    ...unlabeled({ name, definition: definitions.get(name) ?? '' }, passesOf(result)),
-    selected: selected.has(name),
-  });
-  if (result.labels.length === 0) return discovery.candidates.map(({ name }) => named(name));
-  const agreements = agreementFigures({ discovery, passes }, result.labels);
-  return selection.capabilities.map(({ name, votes, passes: n, coverage, delta }) => {
-    const figure = (what: string, { mean, std }: { mean: number; std: number }, unit: Figure['unit']): Figure => {
-      return { id: `selection.${slug(name)}.${what}`, value: mean, std, n, unit, from: [result.selection] };
-    };
-    return {
-      ...named(name),
-      votes,
-      coverage: figure('coverage', coverage, 'fraction'),
-      delta: figure('delta', delta, 'difference'),
-      agreement: agreements.get(name),
-    };
-  });
-}
-
-/** Of the passes on each candidate, where the analyst cites steps or gives reasons. */
-function agreementFigures(
-  { discovery, passes }: Pick<ReadSelection, 'discovery' | 'passes'>,
-  from: ArtifactRef[],
-): Map<string, Figure> {
-  const cites = citationsIn(discovery).length > 0;
-  const gives = passes.some(({ reasons, failures }) => reasons ?? failures);
-  if (passes.length < 2 || (!cites && !gives)) return new Map();
-  return new Map(
-    Object.entries(agreementOf(passes)).map(([name, { alpha, units: n }]) => {
-      const id = `selection.${slug(name)}.agreement`;
-      return [name, alpha === undefined ? nothing(id) : { id, value: alpha, n, from }];
-    }),
-  );
-}
-
-/** Trajectories that are shown of those that are put down to faults, and of a selected capability as examples. */
+/** Trajectories that are shown as examples of faults, and of a selected capability. */
 const SHOWN_FAULTS = 8;
 const EXAMPLES = 3;
 
-interface ReadSelection {
-  selection: Selection;
-  discovery: Discovery;
-  passes: LabelPass[];
-  /** The labeled rollouts. */
-  labeled: Labeled;
-  /** By selected capability, keys of the first of its trajectories. */
-  examples: ReadonlyMap<string, string[]>;
-  /** Of the candidates, where the analyst cites or gives reasons. */
-  evidence: ReportedEvidence[];
-  faults: ReportedFaults | undefined;
-}
+type Step = Pick<ReportedCitation, 'rollout' | 'message' | 'says' | 'votes'> & {
+  /** The message is the last answer of the agent. */
+  isEnd?: true;
+};
 
-interface Sources {
+export async function selectionOf(o: {
   store: ArtifactStore;
   result: SelectionResult;
   /** The batch that was labeled. */
   rollouts: ArtifactRef;
-  /** What it holds, where that is at hand. */
-  records?: Rollouts;
-}
-
-export async function readSelection({ store, result, rollouts, records }: Sources): Promise<ReadSelection> {
-  const selection = await readJson(store, result.selection, selectionSchema);
+  /** Its content, where that is at hand. */
+  records?: Iterable<Rollout>;
+  rule?: SelectionRule;
+}): Promise<ReportedSelection> {
+  const { store, result, rollouts, rule } = o;
+  const { capabilities, reason } = await readJson(store, result.selection, selectionSchema);
   const discovery = await readJson(store, result.candidates, discoverySchema);
   const passes = await Promise.all(result.labels.map((ref) => readJson(store, ref, labelPassSchema)));
-  const examples = new Map(result.selected.map(({ candidate }) => [candidate.name, examplesOf(candidate, selection)]));
   const readings = readingsOf(passes);
-  const lacking = new Map(
-    selection.capabilities.flatMap(({ name, selected, evidence }) => {
-      const reasons = selected ? evidence.flatMap((id) => lackingOf(id, readings.get(name)?.get(id)) ?? []) : [];
-      return reasons.length > 0 ? [[name, reasons] as const] : [];
-    }),
-  );
-  const faulty = faultyTrajectories(passes);
-  const quoted = [...citationsIn(discovery), ...[...lacking.values()].flat(), ...faulty.slice(0, SHOWN_FAULTS)];
-  const keys = new Set([...quoted.map(({ rollout }) => rollout), ...[...examples.values()].flat()]);
-  const labeled = await labeledOf(records ?? readRollouts({ store, ref: rollouts }), keys);
-  const evidence = discovery.candidates.flatMap(({ name, citations = [] }): ReportedEvidence[] => {
-    const reasons = lacking.get(name);
-    if (citations.length === 0 && !reasons) return [];
-    const cited = citations.map((citation) => citationOf(citation, labeled));
-    return [
-      { capability: name, citations: cited, lacking: reasons?.map((one) => ({ ...one, ...citationOf(one, labeled) })) },
-    ];
+  const selected = new Set(result.selected.map(({ candidate }) => candidate.name));
+
+  const stepsOf = ({ name, citations = [], examples }: Candidate): Step[] => {
+    if (!selected.has(name)) return citations;
+    const evidence = capabilities.find((one) => one.name === name)?.evidence ?? [];
+    const lacking = evidence.flatMap((rollout): Step[] => {
+      const own = readings.get(name)?.get(rollout) ?? [];
+      const { message, says, lacking: votes } = lackingIn(own);
+      return says === undefined
+        ? []
+        : [{ rollout, message, says, votes: `lacking in ${votes} of ${own.length} passes` }];
+    });
+    if (citations.length + lacking.length > 0) return [...citations, ...lacking];
+    const shown = evidence.length > 0 ? evidence : examples;
+    return shown.slice(0, EXAMPLES).map((rollout) => ({ rollout, isEnd: true, says: 'how it ends' }));
+  };
+  const steps = new Map(discovery.candidates.map((candidate) => [candidate.name, stepsOf(candidate)]));
+  const faulty = faultySteps(passes);
+  const found = discovery.faults;
+  const quoted = [...[...steps.values()].flat(), ...found.flatMap(({ citations }) => citations), ...faulty];
+  const { failed, passed, cite } = await citing(o.records ?? readRollouts({ store, ref: rollouts }), quoted);
+
+  const labelings = result.labels.length + result.failedPasses.length;
+  const candidates = discovery.candidates.map((candidate): ReportedCandidate => {
+    const { name, definition } = candidate;
+    const at = `selection.${slug(name)}`;
+    const own = passes.length > 0 ? capabilities.find((one) => one.name === name) : undefined;
+    const figure = (of: 'coverage' | 'delta', unit: Figure['unit']): Figure | undefined =>
+      own && {
+        id: `${at}.${of}`,
+        value: own[of].mean,
+        std: own[of].std,
+        n: own.passes,
+        unit,
+        from: [result.selection],
+      };
+    return {
+      ...{ name, definition, votes: own?.votes ?? 0, passes: labelings, selected: selected.has(name) },
+      coverage: figure('coverage', 'fraction'),
+      delta: figure('delta', 'difference'),
+      citations: steps.get(name)!.map(cite),
+    };
   });
-  const votes = { passes: result.labels, faulty, labeled };
-  return { selection, discovery, passes, labeled, examples, evidence, faults: faultsOf(discovery.faults, votes) };
-}
-
-const citationsIn = ({ candidates, faults }: Discovery) =>
-  [...candidates, ...faults].flatMap(({ citations = [] }) => citations);
-
-function examplesOf({ name, examples }: Candidate, { capabilities }: Selection): string[] {
-  const evidence = capabilities.find((one) => one.name === name)?.evidence ?? [];
-  return (evidence.length > 0 ? evidence : examples).slice(0, EXAMPLES);
-}
-
-/** What discovery found, and what the passes put down to it. */
-function faultsOf(
-  found: Discovery['faults'],
-  { passes, faulty, labeled }: { passes: ArtifactRef[]; faulty: readonly FaultVotes[]; labeled: Labeled },
-): ReportedFaults | undefined {
-  if (found.length === 0 && faulty.length === 0) return undefined;
-  const count = (of: FaultVotes['of']): Figure => {
-    const { length } = faulty.filter((one) => one.of === of);
-    return countFigure(`selection.faults.${of}`, length, passes, labeled.failed);
+  const place = new Map(capabilities.map(({ name }, n) => [name, n]));
+  const count = (id: string, value: number, from: ArtifactRef[], n: number) =>
+    countFigure(`selection.${id}`, value, from, n);
+  const faults = (of: 'environment' | 'user') =>
+    count(`faults.${of}`, faulty.filter((one) => one.of === of).length, result.labels, failed);
+  const reported: ReportedFaults = {
+    found: found.map((fault) => ({ ...fault, citations: fault.citations.map(cite) })),
+    counts: passes.length > 0 ? { environment: faults('environment'), user: faults('user') } : undefined,
+    examples: faulty.slice(0, SHOWN_FAULTS).map(cite),
   };
-  const examples = faulty.slice(0, SHOWN_FAULTS).map((one) => ({ ...one, ...trajectoryOf(one.rollout, labeled) }));
   return {
-    found: found.map((fault) => ({ ...fault, citations: fault.citations.map((one) => citationOf(one, labeled)) })),
-    trajectories: passes.length > 0 ? { environment: count('environment'), user: count('user'), examples } : undefined,
+    rule,
+    failed: count('failed', failed, [rollouts], failed + passed),
+    passed: count('passed', passed, [rollouts], failed + passed),
+    candidates: candidates.sort((a, b) => (place.get(a.name) ?? Infinity) - (place.get(b.name) ?? Infinity)),
+    passes: labelings,
+    failedPasses: result.failedPasses,
+    reason,
+    decision: result.decision && decisionText(result.decision),
+    faults: found.length + faulty.length > 0 ? reported : undefined,
+    from: [result.selection],
   };
 }
 
-type Lacking = Omit<
-  NonNullable<ReportedEvidence['lacking']>[number],
-  Exclude<keyof ReportedCitation, 'rollout' | 'message' | 'says'>
->;
-
-/** Of a failed trajectory: how many passes label it LACKING, and why. Undefined where no pass gives a reason. */
-function lackingOf(rollout: string, readings: readonly Reading[] = []): Lacking | undefined {
-  const { lacking, message, citing } = lackingIn(readings);
-  const says = lacking.find((one) => one.reason !== undefined && one.message === message)?.reason;
-  return says === undefined
-    ? undefined
-    : { rollout, message, says, lacking: lacking.length, passes: readings.length, citing };
+/** Counts the labeled rollouts; `cite` adds task, outcome and the messages around it to one of the steps. */
+async function citing(rollouts: AsyncIterable<Rollout> | Iterable<Rollout>, steps: readonly Step[]) {
+  const keys = new Set(steps.map(({ rollout }) => rollout));
+  const counts = { failed: 0, passed: 0 };
+  const quoted = new Map<string, ScoredRollout>();
+  const outcomeOf = (rollout: ScoredRollout) => (isSuccess(rollout) ? 'passed' : 'failed');
+  for await (const rollout of rollouts) {
+    if (rollout.status !== 'scored') continue;
+    counts[outcomeOf(rollout)] += 1;
+    if (keys.has(rollout.key)) quoted.set(rollout.key, rollout);
+  }
+  const cite = ({ rollout, message: cited, says, votes, isEnd }: Step): ReportedCitation => {
+    const known = quoted.get(rollout);
+    if (!known) return { rollout, message: cited, says, votes, context: [] };
+    const { task, attempt, messages } = known;
+    const message = isEnd ? messages.findLastIndex(({ role }) => role === 'assistant') : cited;
+    const first = Math.max(0, (message ?? 0) - 1);
+    const context =
+      message === undefined || !messages[message]
+        ? []
+        : messages.slice(first, message + 2).map((one, n) => quotedMessage(one, first + n));
+    return { rollout, task, attempt, outcome: outcomeOf(known), message, says, votes, context };
+  };
+  return { ...counts, cite };
 }
 
-type FaultVotes = Pick<
-  NonNullable<ReportedFaults['trajectories']>['examples'][number],
-  'rollout' | 'of' | 'reason' | 'votes' | 'passes'
->;
-
-/** Failed trajectories that the passes put down to the environment or the user more often than to the agent, sorted as text. */
-function faultyTrajectories(passes: readonly LabelPass[]): FaultVotes[] {
+/** Failed trajectories that the passes attribute to the environment or the user more often than to the agent, sorted as text. */
+function faultySteps(passes: readonly LabelPass[]): (Step & { of: 'environment' | 'user' })[] {
   const keys = new Set(passes.flatMap(({ failures = {} }) => Object.keys(failures)));
-  return [...keys].sort().flatMap((rollout): FaultVotes[] => {
+  return [...keys].sort().flatMap((rollout) => {
     const origins = passes.flatMap(({ failures }) => failures?.[rollout] ?? []);
     const begins = beginningOf(origins);
     if (!begins || begins.of === 'agent') return [];
-    const { of, reason, blaming } = begins;
-    return [{ rollout, of, reason, votes: blaming, passes: origins.length }];
+    const { of, message, reason, blaming } = begins;
+    return [{ rollout, of, message, says: reason, votes: `${of} in ${blaming} of ${origins.length} passes` }];
   });
 }

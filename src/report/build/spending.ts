@@ -2,7 +2,7 @@
  * What was spent to come to each arm. Invariants: test rollouts are nobody's; what was made for several capabilities (base rollouts, the base on
  * held-out tasks, the outcome matrix) is the routed policy's alone; what a baseline trained beyond the rollouts of trace counts for nothing.
  */
-import type { ArtifactRef, Figure } from '../../domain/artifacts';
+import type { ArtifactRef } from '../../domain/artifacts';
 import { policyNames } from '../../domain/policies';
 import {
   type ArmResult,
@@ -16,56 +16,46 @@ import type { Arm } from '../model';
 import { batchesOf, countGroups, type Evidence, refsOf } from './evidence';
 import { countFigure, nothing, slug } from './figures';
 
-export type Spent = Pick<Arm, 'trainingRollouts' | 'evaluatedRollouts' | 'trainedTo' | 'allRollouts' | 'step'>;
+export type Spent = Pick<Arm, 'trainingRollouts' | 'allRollouts'>;
 
-interface Training {
-  /** To choose what is evaluated from. */
-  rollouts: number;
-  /** To its end, whatever of it counts. */
-  trainedTo: number;
-  from: ArtifactRef[];
-}
-
-/** What an arm was made of: trainings, and all batches, trainings among them. */
+/** Sources of an arm: its training rollouts, and all batches, trainings (with their counts) among them. */
 interface Work {
-  trainings: Training[];
+  trained: number;
   batches: { ref: ArtifactRef; counted?: { scored: number; broken: number } }[];
 }
 
+const of = (batches: Work['batches']): Work => ({ trained: 0, batches });
+
 const together = (works: readonly Work[]): Work => ({
-  trainings: works.flatMap(({ trainings }) => trainings),
+  trained: works.reduce((sum, { trained }) => sum + trained, 0),
   batches: works.flatMap(({ batches }) => batches),
 });
 
-const rolloutsOf = ({ trainings }: Work, field: 'rollouts' | 'trainedTo' = 'rollouts'): number =>
-  trainings.reduce((sum, training) => sum + training[field], 0);
-
-/** By role; and `budget`, the training rollouts that the iterations of baselines were held to. */
+/** Returns what was spent, by role. Iterations of baselines count as far as they keep to the training rollouts of trace. */
 export function spendingOf(record: CampaignRecord, evidence: Evidence) {
   const { capabilities = [] } = record;
   const budget = rolloutsOfTrace(capabilities);
   const batches = batchesOf(record);
+  /** Without an owner: what was made for several. */
   const batchesFor = (owner: string | undefined, purpose?: Purpose) =>
     batches.filter((one) => one.owner === owner && (purpose === undefined || one.purpose === purpose));
 
-  const capabilityWork = ({ name, work }: CapabilityResult): Work => {
-    const own = work?.training;
-    const training = own && { rollouts: own.rollouts, trainedTo: own.rollouts, from: [own.metrics] };
-    return { trainings: training ? [training] : [], batches: batchesFor(name) };
-  };
+  const capabilityWork = ({ name, work }: CapabilityResult): Work => ({
+    trained: work?.training.rollouts ?? 0,
+    batches: batchesFor(name),
+  });
 
   /** An arm without an evaluated iteration has spent all that it trained. */
   const armWork = ({ best, work, builtOn = [] }: ArmResult): Work => {
-    if (!work) return together([]);
+    if (!work) return of([]);
     const { training, iterations } = work;
     const counting = best ? withinBudget(iterations, budget) : iterations;
-    const trainedTo = training.rollouts;
-    const rollouts = best ? (counting.at(-1)?.rollouts ?? 0) : 0;
-    const scored = best ? rollouts : trainedTo;
-    const broken = scored === trainedTo ? training.brokenRollouts : 0;
+    const trained = best ? (counting.at(-1)?.rollouts ?? 0) : 0;
+    const scored = best ? trained : training.rollouts;
+    const broken = scored === training.rollouts ? training.brokenRollouts : 0;
     const ref = training.metrics;
     return {
-      trainings: [{ rollouts, trainedTo, from: [ref] }],
+      trained,
       batches: [
         { ref, counted: { scored, broken } },
         ...counting.map(({ heldOut }) => ({ ref: heldOut.ref })),
@@ -75,56 +65,41 @@ export function spendingOf(record: CampaignRecord, evidence: Evidence) {
   };
 
   const routing = together([
-    { trainings: [], batches: [...batchesFor(undefined, 'base_rollouts'), ...batchesFor(undefined, 'held_out')] },
+    of([...batchesFor(undefined, 'base_rollouts'), ...batchesFor(undefined, 'held_out')]),
     ...capabilities.map(capabilityWork),
   ]);
 
-  const spentOn = (arm: string, work: Work, evaluated?: number): Spent => {
+  const spentOn = (arm: string, { trained, batches: all }: Work): Spent => {
     const id = `arms.${slug(arm)}.rollouts`;
-    const from = work.trainings.flatMap((training) => training.from);
-    const spent = (what: string, value: number): Figure => countFigure(`${id}.${what}`, value, value > 0 ? from : []);
-    const [rollouts, trainedTo] = [rolloutsOf(work), rolloutsOf(work, 'trainedTo')];
-    const { scored, broken } = countGroups(evidence, [work.batches])[0]!;
+    const { scored, broken } = countGroups(evidence, [all])[0]!;
     return {
-      trainingRollouts: spent('training', rollouts),
-      evaluatedRollouts: evaluated !== undefined && evaluated < rollouts ? spent('evaluated', evaluated) : undefined,
-      trainedTo: trainedTo > rollouts ? spent('trained_to', trainedTo) : undefined,
-      allRollouts: countFigure(`${id}.all`, scored, refsOf(work.batches), scored + broken),
+      trainingRollouts: countFigure(
+        `${id}.training`,
+        trained,
+        refsOf(all.filter(({ counted }) => counted && trained > 0)),
+      ),
+      allRollouts: countFigure(`${id}.all`, scored, refsOf(all), scored + broken),
     };
   };
 
   return {
-    base: (): Spent => spentOn(policyNames.base, together([])),
-    adapter(capability: CapabilityResult): Spent {
-      const { name, best } = capability;
-      return { ...spentOn(name, capabilityWork(capability), best?.rollouts), step: best?.step };
-    },
+    base: (): Spent => spentOn(policyNames.base, of([])),
+    adapter: (capability: CapabilityResult): Spent => spentOn(capability.name, capabilityWork(capability)),
     /** Adding costs nothing but what the parts have cost. */
     sum: (name: string, parts: readonly CapabilityResult[]): Spent =>
       spentOn(name, together(parts.map(capabilityWork))),
-    routed: (): Spent =>
-      spentOn(
-        policyNames.routed,
-        together([routing, { trainings: [], batches: batchesFor(undefined, 'outcome_matrix') }]),
-      ),
+    routed: (): Spent => spentOn(policyNames.routed, together([routing, of(batchesFor(undefined, 'outcome_matrix'))])),
     /** Without the outcome matrix: nobody has to choose. */
     bound: (): Spent => spentOn(policyNames.ceiling, routing),
     /** Of one that failed it may not be known. */
     baseline(arm: ArmResult): Spent {
-      const { name, best } = arm;
       const work = armWork(arm);
-      const spent = spentOn(name, work, best?.rollouts);
-      const id = `arms.${slug(name)}.rollouts`;
+      const id = `arms.${slug(arm.name)}.rollouts`;
       return {
-        ...spent,
-        ...(!best && { trainingRollouts: nothing(`${id}.training`) }),
+        ...spentOn(arm.name, work),
+        ...(!arm.best && { trainingRollouts: nothing(`${id}.training`) }),
         ...(work.batches.length === 0 && { allRollouts: nothing(`${id}.all`) }),
-        step: best?.step,
       };
-    },
-    budget: (): Figure => {
-      const from = capabilities.flatMap(({ name }) => batchesFor(name, 'training').map(({ ref }) => ref));
-      return countFigure('budget.training_rollouts', budget, from);
     },
   };
 }

@@ -49,7 +49,7 @@ const figures = (report: CalibrationReport): string[] => [
 
 const measured = (of: Measures): string =>
   `success rate ${percent(of.successRate)}, mean reward ${of.meanReward.toFixed(2)}; ${percent(of.allSuccess)} of the instances were ` +
-  `always solved, ${percent(of.allZero)} never got any reward, ${percent(of.constant)} gave all attempts the same reward`;
+  `always solved, ${percent(of.allZero)} never got any reward, ${percent(1 - of.informative)} gave all attempts the same reward`;
 const percent = (share: number): string => `${(100 * share).toFixed(0)}%`;
 
 export function adviceText({ findings, rejection, calibration }: RoundFeedback): string {

@@ -7,7 +7,7 @@ import { digest } from '../../store/hash';
 import { languageModelFields, languageModelOf } from '../../domain/endpoints';
 import { isFailure, reasonOf } from '../../domain/failures';
 import { defineKind, type Identity } from '../../domain/kinds';
-import { answerOf, openPrompts, type Prompts } from '../../llm/answer';
+import { answerOf, promptDigest } from '../../llm/answer';
 import { openLanguageModel, type Asking, type ChatMessage, type LanguageModel } from '../../llm/model';
 import { attacksIn, MOST_ATTACKS, type Attack } from '../../sandbox/attacks';
 import { showable } from '../../sandbox/leakage';
@@ -24,9 +24,7 @@ import { examplesText, questionOf, revisionOf, type Room } from './question';
 
 export interface Means extends Room {
   model: LanguageModel;
-  prompts: Prompts;
   repairs: number;
-  /** Scripts that are proposed against a module, at most. */
   attacks: number;
 }
 
@@ -35,23 +33,21 @@ const kind = defineKind({
   version: '1',
   options: {
     ...languageModelFields,
-    attacks: z.number().int().min(0).max(5).default(5).describe('Attacks on each module to ask for.'),
+    attacks: z.number().int().min(0).max(5).default(5).describe('Attacks on each module.'),
   },
-  given: { prompts: '.md' },
   open({ attacks, ...spec }, identity) {
     const { contextTokens, maxTokens, repairs } = spec;
     const model = openLanguageModel('synthesizer', spec);
-    const prompts = openPrompts({ folder: spec.prompts });
-    return synthesizerWith({ model, prompts, contextTokens, maxTokens, repairs, attacks }, identity);
+    return synthesizerWith({ model, contextTokens, maxTokens, repairs, attacks }, identity);
   },
 });
 export const llm: SynthesizerKind = { ...kind, languageModel: languageModelOf, planned: kind.read };
 
 export function synthesizerWith(means: Means, { kind, version }: Pick<Identity, 'kind' | 'version'>): Synthesizer {
-  const { model, prompts, contextTokens, attacks } = means;
+  const { model, contextTokens, attacks } = means;
   const options = {
     model: model.id,
-    prompts: prompts.digest(['environment', 'environment-texts', 'environment-revision', 'attack', 'repair']),
+    prompts: promptDigest(['environment', 'environment-texts', 'environment-revision', 'attack', 'repair']),
     examples: digest(examplesText()),
     attacks,
     // Where it is tight, it decides what is shown.
@@ -64,7 +60,7 @@ export function synthesizerWith(means: Means, { kind, version }: Pick<Identity, 
       const candidate = { name: '', definition: '', examples: [] };
       const none = { candidate, others: [], description, forbidden: [] };
       try {
-        questionOf(none, { shown: [], prompts, room: means, more: [] });
+        questionOf(none, { shown: [], room: means, more: [] });
         const { length } = description.tools;
         if (length === 0 || length >= OFFERED_TOOLS.fewest) return undefined;
         return `the target has ${length} tools, and an environment offers ${OFFERED_TOOLS.fewest} or more of them`;
@@ -76,7 +72,7 @@ export function synthesizerWith(means: Means, { kind, version }: Pick<Identity, 
 
     write: (input) => moduleFor(input, { means, more: [], known: [] }),
     revise: (input) =>
-      moduleFor(input, { means, more: revisionOf(input, prompts), known: attacksIn(input.previous.source).attacks }),
+      moduleFor(input, { means, more: revisionOf(input), known: attacksIn(input.previous.source).attacks }),
   };
 }
 
@@ -86,16 +82,16 @@ async function moduleFor(
   { means, more, known }: { means: Means; more: readonly ChatMessage[]; known: readonly Attack[] },
 ): Promise<SynthesizedModule> {
   const { candidate, ledger, progress, signal, seed } = input;
-  const { model, prompts, repairs } = means;
+  const { model, repairs } = means;
   const asking: Asking = { ledger, signal, step: `environment: ${candidate.name}` };
   const shown = await showable(input.rollouts, input.forbidden);
-  const { messages, target } = questionOf(input, { shown, prompts, room: means, more });
+  const { messages, target } = questionOf(input, { shown, room: means, more });
   const read = async (text: string) => {
     const answer = await readModule(text, target);
     progress(0, 2);
     return answer;
   };
-  const written = await answerOf({ model, messages, seed, read, repairs, asking, prompts }).catch((error: unknown) => {
+  const written = await answerOf({ model, messages, seed, read, repairs, asking }).catch((error: unknown) => {
     if (isFailure(error, 'AnswerInvalid')) throw cannotSynthesize(reasonOf(error));
     throw error;
   });

@@ -9,7 +9,7 @@ import { OutsideFailure } from '../../domain/failures';
 import { plainLine } from '../../domain/plain-text';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { compact, shortIds, cut } from '../../domain/transcript';
-import type { Prompts } from '../../llm/answer';
+import { renderPrompt } from '../../llm/answer';
 import type { ChatMessage } from '../../llm/model';
 import type { ReviseInput, WriteInput } from '../synthesizer';
 import { adviceText, attemptsText, foundText } from './feedback';
@@ -38,7 +38,6 @@ export interface Room {
 
 interface Asked {
   shown: readonly ScoredRollout[];
-  prompts: Prompts;
   room: Room;
   more: readonly ChatMessage[];
 }
@@ -51,14 +50,14 @@ export const examplesText = (): string =>
 /** The messages that ask for a module, and what its answer is held against. `shown`: the rollouts that may be (showable()). */
 export function questionOf(
   { candidate, others, description, forbidden }: Pick<WriteInput, 'candidate' | 'others' | 'description' | 'forbidden'>,
-  { shown, prompts, room, more }: Asked,
+  { shown, room, more }: Asked,
 ): { messages: ChatMessage[]; target: Target } {
   const samples = samplesOf(shown);
   const tried = SIZES.map((size) => {
     const observations = samplesText(samples, size) || '(none was called)';
     const evidence = evidenceText({ candidate, rollouts: shown, ...size });
     const users = usersText(shown, { most: size.users });
-    const messages = prompts.render('environment', {
+    const messages = renderPrompt('environment', {
       examples: examplesText(),
       policy: policyText(description),
       tools: toolsText(description),
@@ -70,7 +69,7 @@ export function questionOf(
       definition: plainLine(candidate.definition) || '(none was given)',
       evidence,
     });
-    const texts = description.tools.length === 0 ? prompts.render('environment-texts', {}) : [];
+    const texts = description.tools.length === 0 ? renderPrompt('environment-texts', {}) : [];
     return {
       messages: [...joined([...messages, ...texts]), ...more],
       target: { description, samples, forbidden, shown: `${observations}\n${evidence}\n${users}` },
@@ -94,7 +93,6 @@ const joined = (messages: readonly ChatMessage[]): ChatMessage[] =>
     return [...all.slice(0, -1), { ...last, content: `${last.content}\n\n${message.content}` }];
   }, []);
 
-/** In the order of names: the same for all capabilities of a target. */
 const lackingText = (lacking: readonly Lacking[]): string =>
   [...lacking]
     .sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -105,12 +103,9 @@ const tokensOf = (messages: readonly ChatMessage[]): number =>
   Math.ceil(messages.reduce((sum, { content }) => sum + content.length, 0) / CHARS_PER_TOKEN);
 
 /** The module as the model's own earlier answer, and what was found of it. */
-export const revisionOf = (
-  { round, previous }: Pick<ReviseInput, 'round' | 'previous'>,
-  prompts: Prompts,
-): ChatMessage[] => [
+export const revisionOf = ({ round, previous }: Pick<ReviseInput, 'round' | 'previous'>): ChatMessage[] => [
   { role: 'assistant', content: `\`\`\`javascript\n${ownCode(previous.source)}\n\`\`\`` },
-  ...prompts.render('environment-revision', {
+  ...renderPrompt('environment-revision', {
     round: String(round),
     found: [foundText(previous), ...(previous.attempts ? [attemptsText(previous.attempts)] : [])].join('\n\n'),
     advice: adviceText(previous),
@@ -148,7 +143,6 @@ function evidenceText(o: {
 
 /** Of the agent's tools; the first ones kept for each tool are of different kinds, as far as there are some. */
 const MOST_SAMPLES = 3;
-/** The method's constants, as in compacted trajectories. */
 const GIVEN_CHARS = 200;
 const USER_CHARS = 300;
 

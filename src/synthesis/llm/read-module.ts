@@ -8,7 +8,7 @@ import type { EnvironmentDescription } from '../../domain/environment';
 import { reasonOf, isFailure } from '../../domain/failures';
 import type { ToolSchema } from '../../domain/messages';
 import { isSuccess } from '../../domain/rollout';
-import { codeIn, type Read, answerOf, jsonIn } from '../../llm/answer';
+import { codeIn, type Read, answerOf, jsonIn, renderPrompt } from '../../llm/answer';
 import { type Attack, attackLine, attackSchema } from '../../sandbox/attacks';
 import { type Answer, answersIn, conversationLine, jsonOf } from '../../sandbox/conversation';
 import { copiedIdentifiers, LEAKING_SHARE, leaksOf, quotesTask } from '../../sandbox/leakage';
@@ -16,15 +16,14 @@ import { mayOffer, OFFERED_TOOLS } from '../../sandbox/limits';
 import { type EnvironmentModule, missingExports, withModule, play } from '../../sandbox/module';
 import { SandboxError, unlessItFails } from '../../sandbox/sandbox';
 import { HELD_OUT_SEEDS, TRAINING_SEEDS } from '../../domain/seeds';
-import { staticFindings, withoutTypes } from '../../sandbox/source';
+import { staticFindings } from '../../sandbox/source';
 import type { SynthesizedModule } from '../synthesizer';
 import { z } from 'zod';
 import type { Candidate } from '../../domain/capability';
 import type { Asking } from '../../llm/model';
 import type { Means } from './llm';
 
-const LANGUAGES = ['javascript', 'js', 'mjs', 'typescript', 'ts'];
-const TYPED = ['typescript', 'ts'];
+const LANGUAGES = ['javascript', 'js', 'mjs'];
 /** What a model may leave out, because it is put before its code: the target's schemas, as they are. */
 const TOOLS = 'const targetTools = ';
 /** That line, and no beginning of a declaration of the model's own. */
@@ -44,10 +43,10 @@ export async function readModule(text: string, target: Target): Promise<Read<Syn
     return { defects: ['there is no fenced block of ```javascript in it; give the whole module in one such block'] };
   const rationale = rationaleIn(text);
   const defects = rationale === undefined ? ['there is no line "Rationale: ..." after the code; add it'] : [];
-  const plain = await javascript(code, codeIn(text, TYPED) === code);
-  if ('problem' in plain) return { defects: [...defects, plain.problem] };
+  const broken = await syntaxDefect(code);
+  if (broken !== undefined) return { defects: [...defects, broken] };
   // Attacks are what was proposed against the module, and the rationale goes beside it.
-  const own = plain.source.replace(NOTES, '');
+  const own = code.replace(NOTES, '');
   const source = withTools(own, target.description);
   defects.push(...staticFindings(own));
   if (defects.length === 0)
@@ -56,7 +55,7 @@ export async function readModule(text: string, target: Target): Promise<Read<Syn
 }
 
 /** What the last line says that begins so, in the text or among the code's comments; where it is a heading, what the next line says. */
-export function rationaleIn(text: string): string | undefined {
+function rationaleIn(text: string): string | undefined {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   for (const [n, line] of [...lines.entries()].reverse()) {
     const head = /^[\s*_#>/-]*Rationale[\s*_]*:/i.exec(line)?.[0];
@@ -67,28 +66,13 @@ export function rationaleIn(text: string): string | undefined {
   return undefined;
 }
 
-const AROUND = new Set(['*', '_']);
-const isAround = (character: string | undefined): boolean =>
-  character !== undefined && (AROUND.has(character) || character.trim() === '');
+/** Returns the text without emphasis. */
+const bare = (words: string): string => words.replaceAll('*', '').trim();
 
-/** Without emphasis and blanks around it, in a time that grows with the text: expressions for its end look at every run of them. */
-function bare(words: string): string {
-  let [from, to] = [0, words.length];
-  while (isAround(words[from])) from += 1;
-  while (to > from && isAround(words[to - 1])) to -= 1;
-  return words.slice(from, to);
-}
-
-/** Types are taken out where the code has some, whatever it is called: what loads as it is stays as it is. */
-async function javascript(code: string, typed: boolean): Promise<{ source: string } | { problem: string }> {
-  if (!typed) {
-    const broken = await inSandbox(`${TOOLS}{};\n${code}`, async (module) => {
-      await module.exports();
-      return [];
-    });
-    if (!broken.some((problem) => problem.includes('SyntaxError'))) return { source: code };
-  }
-  return withoutTypes(code);
+/** Found in the code as it was written, so that the number of the line is that of the answer. */
+async function syntaxDefect(code: string): Promise<string | undefined> {
+  const [problem] = await inSandbox(code, async (module) => (await module.exports(), []));
+  return problem?.includes('SyntaxError') ? problem : undefined;
 }
 
 async function inSandbox(source: string, look: (module: EnvironmentModule) => Promise<string[]>): Promise<string[]> {
@@ -112,7 +96,6 @@ export interface Target {
   description: EnvironmentDescription;
   samples: readonly Answer[];
   forbidden: readonly string[];
-  /** All that the model was shown of the target's data. */
   shown: string;
 }
 
@@ -214,13 +197,13 @@ const SHOWN_SEEDS = [0, 1, 2];
 
 export async function attacksOn(
   { source, candidate }: { source: string; candidate: Candidate },
-  { model, prompts, repairs, attacks: most, seed, asking }: Means & { seed: number; asking: Asking },
+  { model, repairs, attacks: most, seed, asking }: Means & { seed: number; asking: Asking },
 ): Promise<Attack[]> {
   if (most === 0) return [];
   const shown = await shownOf(source);
   if (!shown) return [];
   const { tools, beginnings, breakdown } = shown;
-  const messages = prompts.render('attack', {
+  const messages = renderPrompt('attack', {
     most: String(most),
     capability: candidate.name,
     definition: candidate.definition || '(none was given)',
@@ -232,7 +215,7 @@ export async function attacksOn(
   const names = new Set(tools.map(({ name }) => name));
   try {
     const read = (text: string) => readAttacks(text, names, most);
-    return await answerOf({ model, messages, seed, repairs, asking, prompts, read });
+    return await answerOf({ model, messages, seed, repairs, asking, read });
   } catch (error) {
     if (isFailure(error, 'AnswerInvalid')) return [];
     throw error;

@@ -1,10 +1,10 @@
-/** Trains one adapter with GRPO on a set of environments that take turns: those of the campaign, that of one capability, or those of a folder. */
+/** Trains one adapter with GRPO on a set of environments that take turns. */
 import { z } from 'zod';
 import type { ArtifactRef } from '../../domain/artifacts';
 import { defineKind } from '../../domain/kinds';
 import { fileNameOf } from '../../domain/places';
 import type { ArmOutcome } from '../../domain/results';
-import { control, mapBounded, part } from '../steps';
+import { control, mapBounded, planTasks } from '../steps';
 import { acceptedModule, trainingTasks, train } from '../training';
 import { type Arm, type ArmContext, type ArmKind, fieldOf, plannedWhole, stepsWithin } from './arm';
 
@@ -18,13 +18,10 @@ const from = z
     { error: 'synthesized, { capability: NAME } or { folder: PATH }' },
   )
   .default('synthesized')
-  .describe(
-    'Environments to train on: `synthesized` (all accepted ones), `{ capability: NAME }` (that of one), or `{ folder: PATH }` (all .js modules there).',
-  );
+  .describe('`synthesized` (all accepted ones), `{ capability: NAME }`, or `{ folder: PATH }` (its .js modules).');
 
 interface EnvironmentSet {
   modules: ArtifactRef[];
-  /** The capabilities whose environments these are. */
   builtOn?: string[];
 }
 
@@ -42,22 +39,19 @@ const kind = defineKind<{ from: typeof from }, Arm>({
           : takeOver(source === 'synthesized' ? undefined : source.capability, context);
       const { campaign, prepared, status } = context;
       const steps = stepsWithin(campaign, context.budget);
-      const [first, ...others] = modules;
-      if (!first) throw new Error('there is no module to train on');
       const count = steps * campaign.training.groupsPerStep;
-      const { environment, tasks, trainedOn } = trainingTasks(campaign, [first, ...others], count);
+      const { environment, tasks } = trainingTasks(campaign, modules, count);
       const work = await train({
         ...{ campaign, prepared, status, name: context.name, environment, tasks, steps },
         // The key of the training holds the modules and not their origin.
         maker: { kind: name, version, options: {} },
-        heldOut: part(prepared.plan, 'validation'),
+        heldOut: planTasks(prepared.plan, 'validation'),
         heldOutOn: campaign.target,
       });
-      return { work, trainedOn, ...(builtOn && { builtOn }) } satisfies ArmOutcome;
+      return { work, trainedOn: modules, ...(builtOn && { builtOn }) } satisfies ArmOutcome;
     },
 });
 
-/** Returns the accepted environments of the campaign, or that of one capability. Throws if there is none. */
 function takeOver(capability: string | undefined, { capabilities }: ArmContext): EnvironmentSet {
   const accepted = capabilities.flatMap(({ name, rounds }) => {
     const module = acceptedModule(rounds);
@@ -73,7 +67,6 @@ function takeOver(capability: string | undefined, { capabilities }: ArmContext):
   return { modules: taken.map(({ module }) => module), builtOn: taken.map(({ name }) => name) };
 }
 
-/** Returns the modules of a folder. Throws if one fails its self-test. */
 async function readFolder(folder: string, { campaign, name, status }: ArmContext): Promise<EnvironmentSet> {
   status.set('self-test', fileNameOf(folder));
   const taken = await control(campaign, `take the modules of ${name}`).takeModules({ folder });

@@ -1,22 +1,19 @@
-/** Searches for a prompt with GEPA (arXiv 2507.19457): a language model rewrites the prompt from what it reads in rollouts. No weights change. */
+/** Searches for a prompt with GEPA (arXiv 2507.19457); no weights change. */
 import { armName, type Campaign } from '../../domain/campaign';
 import { promptSearchFields } from '../../domain/policies';
 import { OutsideFailure } from '../../domain/failures';
 import { defineKind } from '../../domain/kinds';
-import { languageModelSchema, type LanguageModelSpec } from '../../domain/endpoints';
-import { part, promptSearch, rolloutSettings } from '../steps';
+import { languageModelOf, languageModelSchema, type LanguageModelSpec } from '../../domain/endpoints';
+import { planTasks, promptSearch, rolloutSettings } from '../steps';
 import { evaluateCheckpoints } from '../training';
 import type { Arm, ArmKind } from './arm';
 
 const options = {
   ...promptSearchFields,
-  reflection: languageModelSchema
-    .omit({ prompts: true })
-    .optional()
-    .describe("Model that writes prompts; default: the analyst's."),
+  reflection: languageModelSchema.optional().describe("Model that writes prompts; default: the analyst's."),
 };
 
-/** Number of best prompts that `campaign check` expects of a search; the true number is not known beforehand. */
+/** Number of best prompts that `campaign check` expects of a search. */
 const EXPECTED_BEST = 6;
 
 const kind = defineKind<typeof options, Arm>({
@@ -32,7 +29,7 @@ const kind = defineKind<typeof options, Arm>({
         name,
         environment: campaign.target,
         base: prepared.base,
-        tasks: part(prepared.plan, 'train'),
+        tasks: planTasks(prepared.plan, 'train'),
         rollouts: budget,
         search,
         reflection,
@@ -44,7 +41,7 @@ const kind = defineKind<typeof options, Arm>({
         stallSeconds: campaign.workers.stallSeconds,
         ...rolloutSettings(campaign),
       });
-      const heldOut = part(prepared.plan, 'validation');
+      const heldOut = planTasks(prepared.plan, 'validation');
       const evaluated = { campaign, status, name, heldOut, heldOutOn: campaign.target };
       return { work: await evaluateCheckpoints(evaluated, training) };
     },
@@ -52,13 +49,19 @@ const kind = defineKind<typeof options, Arm>({
 
 export const gepa: ArmKind = {
   ...kind,
+  // A campaign that began with an older version may hold fields that a language model no longer has.
+  open: ({ reflection, ...spec }, context) =>
+    kind.open(
+      { ...spec, ...(reflection !== undefined && { reflection: languageModelOf(reflection as object) }) },
+      context,
+    ),
   planned: (spec, { budget }) => ({ training: budget, heldOut: EXPECTED_BEST, reflection: kind.read(spec) }),
   languageModel: (spec, campaign) => reflectionOf(armName(spec), kind.read(spec).reflection, campaign),
 };
 
 function reflectionOf(
   name: string,
-  own: Omit<LanguageModelSpec, 'prompts'> | undefined,
+  own: LanguageModelSpec | undefined,
   { analyst, parts }: Pick<Campaign, 'analyst' | 'parts'>,
 ) {
   if (own) return { field: `arms.${name}.reflection`, model: own };

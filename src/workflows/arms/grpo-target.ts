@@ -1,6 +1,6 @@
 /** Trains one adapter with GRPO on the target itself. */
 import { defineKind } from '../../domain/kinds';
-import { part } from '../steps';
+import { planTasks } from '../steps';
 import { train } from '../training';
 import { type Arm, type ArmKind, plannedWhole, stepsWithin } from './arm';
 
@@ -19,8 +19,8 @@ export const grpoTarget: ArmKind = {
           name,
           maker,
           environment: campaign.target,
-          tasks: part(prepared.plan, 'train'),
-          heldOut: part(prepared.plan, 'validation'),
+          tasks: planTasks(prepared.plan, 'train'),
+          heldOut: planTasks(prepared.plan, 'validation'),
           steps: stepsWithin(campaign, budget),
         }),
       }),

@@ -1,9 +1,9 @@
 /** Files of a home are damaged, between two runs and while one runs: what can't be mended is made anew, and nothing else is. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { damageAll, places, ways, type PlaceName, type Way } from '../../support/faults-damage';
+import { damageAll, ways, type PlaceName, type Way } from '../../support/faults-damage';
 import type { Scenario } from '../../support/faults-scenario';
 
-/** Of a campaign that has stopped after its router. Each kind alone is tried by name: `ONLY='^damage: module, '`. */
+/** Of a campaign that has stopped after its router. */
 const groups: Record<string, PlaceName[]> = {
   'what was found out': ['batch', 'labels', 'candidates', 'key entry', 'provenance'],
   environments: ['module', 'calibration'],
@@ -73,7 +73,4 @@ export const damages: Scenario[] = ways.flatMap((way) => [
   trainersFiles(way),
   whileRunning(way),
   finished(way),
-  ...(Object.keys(places) as PlaceName[])
-    .filter((name) => !OF_A_KILLED_RUN.includes(name))
-    .map((name) => ({ ...betweenRuns(name, [name], way), onlyByName: true })),
 ]);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { namesIn, trainingsOf } from '../../support/faults-home';
 import { serviceOf, services, signal, trainersOf } from '../../support/faults-processes';
-import type { Scenario, Time } from '../../support/faults-scenario';
+import type { Scenario } from '../../support/faults-scenario';
 import { phases, type ProcessName, type Session } from '../../support/faults-session';
 
 const eachPhase = (name: ProcessName): Scenario => ({
@@ -88,19 +88,9 @@ const firstStart: Scenario = {
   },
 };
 
-const KILLS = 3;
-/** The issue's number, and what a start of the command costs on this machine as it is busy now. */
-const MOST_SECONDS = 30;
-
-function costOfKills({ seconds, reference }: Time): ReturnType<NonNullable<Scenario['judge']>> {
-  const each = (seconds - reference.seconds) / KILLS;
-  const text = `${each.toFixed(1)} s for each kill of everything, a start takes ${reference.startSeconds.toFixed(0)} s`;
-  return { text, violation: each > MOST_SECONDS + reference.startSeconds ? `lost ${text}` : undefined };
-}
-
 const everything: Scenario = {
   name: 'kill: everything three times, the same command after each',
-  file: 'patient',
+  file: 'small',
   async act(session) {
     session.start();
     for (const phase of ['base rollouts', 'training', 'router'] as const) {
@@ -111,7 +101,6 @@ const everything: Scenario = {
       session.start();
     }
   },
-  judge: costOfKills,
 };
 
 export const kills: Scenario[] = [

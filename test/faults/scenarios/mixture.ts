@@ -1,15 +1,12 @@
-/** Random disturbances, every 5 to 15 seconds, until the campaign ends: kills alone, in a given time, or all that there is. */
+/** Random disturbances, every 5 to 15 seconds, until the campaign ends. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { command } from '../../support/campaign-run';
 import { CAMPAIGN } from '../../support/faults-checks';
 import { damageAll, places, ways, type PlaceName } from '../../support/faults-damage';
 import { signal } from '../../support/faults-processes';
-import type { Scenario, Time } from '../../support/faults-scenario';
+import type { Scenario } from '../../support/faults-scenario';
 import type { Session } from '../../support/faults-session';
 import { interrupt } from './interrupts';
-
-/** The issue's number. */
-const MOST_TIMES = 3;
 
 /** One disturbance: says what it did. The campaign runs when it returns, or has ended. */
 type Disturb = (session: Session) => Promise<string>;
@@ -62,12 +59,13 @@ const cancel: Disturb = async (session) => {
     () => true,
     () => false,
   );
-  if (isCancelled) await session.run.exit;
+  if (!isCancelled) return 'cancel, refused';
+  await session.run.exit;
   session.start();
   return 'cancel';
 };
 
-async function disturb(session: Session, ways: readonly Disturb[]): Promise<void> {
+const untilItEnds = (ways: readonly Disturb[]) => async (session: Session) => {
   session.start();
   const done: string[] = [];
   for (;;) {
@@ -76,27 +74,14 @@ async function disturb(session: Session, ways: readonly Disturb[]): Promise<void
     done.push(await session.random.pick(ways)(session));
   }
   session.notes.push(`disturbed: ${done.join(', ') || 'nothing'}`);
-}
-
-function withinThreeTimes({ seconds, reference }: Time): ReturnType<NonNullable<Scenario['judge']>> {
-  const ratio = seconds / reference.seconds;
-  const text = `${ratio.toFixed(2)} times the undisturbed ${reference.seconds.toFixed(0)} s`;
-  return { text, violation: ratio > MOST_TIMES ? `it took ${text}, more than ${MOST_TIMES}` : undefined };
-}
-
-export const mixtureOfKills: Scenario = {
-  name: 'mixture: random kills',
-  file: 'reduced',
-  act: (session) => disturb(session, [killOne]),
-  judge: withinThreeTimes,
 };
 
-export const mixtureOfAll: Scenario = {
-  name: 'mixture: kills, stops, Ctrl-C, damage, cancels',
-  file: 'small',
-  allow: { madeAgain: true },
-  act: (session) =>
-    disturb(session, [killOne, killOne, killAll, holdSomething, interruptOnce, damageSomething, cancel]),
-};
-
-export const mixtures: Scenario[] = [mixtureOfKills, mixtureOfAll];
+export const mixtures: Scenario[] = [
+  { name: 'mixture: random kills', file: 'small', act: untilItEnds([killOne]) },
+  {
+    name: 'mixture: kills, stops, Ctrl-C, damage, cancels',
+    file: 'small',
+    allow: { madeAgain: true },
+    act: untilItEnds([killOne, killOne, killAll, holdSomething, interruptOnce, damageSomething, cancel]),
+  },
+];

@@ -15,12 +15,7 @@ import type { Scenario } from '../../support/faults-scenario';
 import type { Session } from '../../support/faults-session';
 
 const proxies = new WeakMap<Session, { proxy: Proxy; server: string }>();
-
-function proxyOf(session: Session): { proxy: Proxy; server: string } {
-  const known = proxies.get(session);
-  if (!known) throw new Error('there is no proxy');
-  return known;
-}
+const proxyOf = (session: Session) => proxies.get(session)!;
 
 /** A real server, the proxy before it, and the lines of a campaign file that name the proxy. */
 async function prepare(session: Session): Promise<string> {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startChatServer, type ChatServer } from '../../support/chat-server';
 import { readReport } from '../../support/faults-checks';
-import { artifacts, filesBelow, namesIn, trainingsOf } from '../../support/faults-home';
+import { namesIn, trainingsOf } from '../../support/faults-home';
 import { signal } from '../../support/faults-processes';
 import type { Scenario } from '../../support/faults-scenario';
 import type { ProcessName, Session } from '../../support/faults-session';
@@ -43,30 +43,19 @@ async function kill(session: Session, victim: Victim): Promise<void> {
   session.start();
 }
 
-/** The rollouts that the search was permitted, over all attempts. */
-function permitted(session: Session): string[] {
-  const files = filesBelow(artifacts(session.home, 'trainings')).filter((file) => file.includes('/permissions/'));
-  const found = files.flatMap((file) => readFileSync(file, 'utf8').match(/^[0-9a-f]{64}$/gm) ?? []);
-  if (found.length === 0) throw new Error('the store holds no permissions');
-  return found;
-}
-
-async function searchedTwice(session: Session, { requests }: ChatServer, kills: number): Promise<string[]> {
+function searchedTwice(session: Session, { requests }: ChatServer, kills: number): string[] {
   const arms = readReport(session.home).arms ?? [];
   const arm = arms.find(({ kind }) => kind === 'gepa');
   const cap = arms.find(({ role }) => role === 'routed')?.trainingRollouts.value ?? 0;
-  const spent = permitted(session);
-  const made = (arm?.trainedTo ?? arm?.trainingRollouts)?.value ?? 0;
+  const made = arm?.training?.rollouts.value ?? 0;
   const asked = requests.map(({ body }) => questionHash(body));
   const extra = asked.length - new Set(asked).size;
   session.notes.push(
-    `${kills} kills, ${spent.length} rollouts permitted of ${cap}, ${asked.length - extra} questions and ${extra} again`,
+    `${kills} kills, ${made} rollouts of ${cap}, ${asked.length - extra} questions and ${extra} again`,
   );
   return [
     ...(arm?.status === 'completed' ? [] : [`the arm is ${arm?.status}: ${arm?.reason}`]),
-    ...(spent.length <= cap ? [] : [`${spent.length} rollouts were permitted, the cap is ${cap}`]),
-    ...(new Set(spent).size === spent.length ? [] : ['a rollout was permitted twice']),
-    ...(made <= spent.length ? [] : [`the report counts ${made} rollouts, ${spent.length} were permitted`]),
+    ...(made <= cap ? [] : [`the report counts ${made} rollouts, the cap is ${cap}`]),
     ...(extra <= kills ? [] : [`${kills} kills cost ${extra} questions: one each was under way`]),
   ];
 }

@@ -5,18 +5,15 @@ import { createControlActivities } from '../../../src/activities';
 import type { Dependencies } from '../../../src/activities/context';
 import { EnvironmentPool } from '../../../src/activities/environments';
 import type { Analyst, AnalystKind, DiscoverInput } from '../../../src/analyst/analyst';
-import { openAnalysis, runSteps, SEED, showProgress } from '../../../src/cli/analyse/steps';
 import { openFolderStore } from '../../../src/store/open-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { selectionRuleSchema } from '../../../src/domain/campaign';
-import { selectionSchema, type Lacking, type LabelPass } from '../../../src/domain/capability';
-import { OutsideFailure } from '../../../src/domain/failures';
-import { defineKind, kindOf } from '../../../src/domain/kinds';
+import type { LabelPass, Lacking } from '../../../src/domain/capability';
+import { defineKind } from '../../../src/domain/kinds';
 import type { ScoredRollout } from '../../../src/domain/rollout';
 import { registry } from '../../support/kinds';
 import type { Synthesizer, SynthesizerKind, WriteInput } from '../../../src/synthesis/synthesizer';
 import { putRollouts, run as runActivity } from '../../support/activity-inputs';
-import { noLedger } from '../../support/memory-ledger';
 import { scoredRollout } from '../../support/scored-rollout';
 import { temporaryFolder } from '../../support/temporary-folder';
 
@@ -149,17 +146,6 @@ test('another seed is another discovery, unless the analyst says that it makes n
   expect(new Set(calls).size).toBe(1);
 });
 
-const busy = (retryMs: number) => new OutsideFailure('LanguageModelUnavailable', 'busy', undefined, retryMs);
-
-test.each([
-  [7_000, 7_000],
-  [0, 1_000],
-])('an endpoint that says to come back in %d ms is asked again after %d ms', async (said, nextRetryDelay) => {
-  onDiscover = () => Promise.reject(busy(said));
-  const failure = { type: 'LanguageModelUnavailable', nonRetryable: false, nextRetryDelay };
-  await expect(discover('soon')).rejects.toMatchObject(failure);
-});
-
 test('a labeling pass is paid for once', async () => {
   const input = await labelInput(0);
   calls.length = 0;
@@ -186,22 +172,6 @@ test.each([
   await expect(run(activities().label, input)).rejects.toMatchObject(failure);
 });
 
-test('trajectories that are all the same select nothing, by labels or outright, and the selection says why', async () => {
-  const { candidates, ...input } = await labelInput(0);
-  const pass = await run(activities().label, { ...input, candidates });
-  const same = await stored('same', ['sorry .', ' sorry  .', 'sorry .']);
-  for (const labels of [undefined, [pass, pass]]) {
-    const input = { rule, rollouts: same, candidates, ...(labels && { labels }) };
-    const { ref, selected } = await run(activities().select, input);
-    expect(selected).toEqual([]);
-    const selection = selectionSchema.parse(JSON.parse((await store.read(ref)).toString()));
-    expect(selection).toMatchObject({
-      capabilities: [{ name: candidate.name, votes: labels ? 2 : 0, selected: false }],
-      reason: expect.stringMatching(/^all 3 base rollouts say the same: "sorry \."/),
-    });
-  }
-});
-
 test('an environment is written once and revised once for the same findings', async () => {
   const input = asked(1);
   const written = await run(activities().synthesize, input);
@@ -221,44 +191,8 @@ test('a synthesizer reads the citations of a selected capability from the store:
   expect(told).toEqual([{ candidate: { ...candidate, citations }, others: [] }]);
 });
 
-test.each(['\n', '\r', '\u2028', '\u2029'])(
-  'a rationale stays a comment, whatever ends its lines (%j)',
-  async (end) => {
-    rationale = `a${end}throw 1`;
-    const ref = await run(activities().synthesize, asked(100 + end.charCodeAt(0)));
-    expect((await store.read(ref)).toString()).toBe('export const n = 1;\n// Rationale: a throw 1\n');
-  },
-);
-
-describe('a campaign and `campaign analyse` over the same rollouts', () => {
-  const analyst = { kind: 'counting', word: 'shared' };
-  const open = () => kindOf([analystKind('1')], analyst).open(analyst, undefined) as Analyst;
-  const progress = showProgress(rule.passes, { write: () => true });
-  const analysed = async (name: string, own = open()) => {
-    const description = await (await environments.get(target)).describe();
-    const conversations = { rollouts: scored(name), description };
-    const { signal } = new AbortController();
-    const analysis = await openAnalysis(store, own, conversations);
-    await runSteps({ analysis, rule, ledger: noLedger, progress, signal });
-    return analysis.rollouts;
-  };
-  const inCampaign = async (ref: ArtifactRef) => {
-    const input = { ...about(analyst), rollouts: ref, seed: SEED };
-    const { ref: candidates } = await run(activities().discover, { ...input, rule });
-    for (let pass = 0; pass < rule.passes; pass++) await run(activities().label, { ...input, candidates, pass });
-  };
-  const scored = (name: string) =>
-    [0, 1].map((n) => {
-      const rollout = scoredRollout({ name: `${name}${n}`, task: `t${n}`, reward: n }) as ScoredRollout;
-      return { ...rollout, messages: [{ role: 'assistant' as const, content: `${name} ${n}` }] };
-    });
-  const all = ['discover', 'label 0', 'label 1', 'label 2'];
-
-  test.each([false, true])('the campaign finds what was paid for (seed ignored: %s)', async (ignored) => {
-    if (ignored) ignoresSeed = true;
-    const ref = await analysed(`first ${ignored}`);
-    expect(calls.splice(0).sort()).toEqual(all);
-    await inCampaign(ref);
-    expect(calls).toEqual([]);
-  });
+test.each(['\n', '\u2028'])('a rationale stays a comment, whatever ends its lines (%j)', async (end) => {
+  rationale = `a${end}throw 1`;
+  const ref = await run(activities().synthesize, asked(100 + end.charCodeAt(0)));
+  expect((await store.read(ref)).toString()).toBe('export const n = 1;\n// Rationale: a throw 1\n');
 });

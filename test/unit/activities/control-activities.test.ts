@@ -1,11 +1,10 @@
-/** How errors of activities are classified, how steps heartbeat, and which workers share a pool. */
+/** How errors of activities are classified, and how steps heartbeat. */
 import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { mapped } from '../../../src/activities/errors';
 import { activitySignal, noteAnswer } from '../../../src/activities/heartbeat';
 import type { FailureType } from '../../../src/domain/failures';
 import { openFolderStore } from '../../../src/store/open-store';
-import { poolOf, servedBase } from '../../../src/policy/base-model';
 import { temporaryFolder } from '../../support/temporary-folder';
 
 const home = temporaryFolder();
@@ -47,14 +46,4 @@ test('a step heartbeats while it waits, and ends once Temporal has not answered 
     ...{ type: 'Superseded', nonRetryable: false },
   });
   expect(beats).toBeGreaterThan(2);
-});
-
-test('a pool belongs to a store and to a base model with its context', () => {
-  const base = (contextTokens: number) =>
-    servedBase('base@1', { policyServer: { kind: 'vllm', contextTokens } } as never);
-  const pools = [
-    ...['one', 'two'].map((id) => poolOf({ store: id, base: base(8192) })),
-    poolOf({ store: 'one', base: base(4096) }),
-  ];
-  expect(new Set(pools).size).toBe(3);
 });

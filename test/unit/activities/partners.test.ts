@@ -155,16 +155,6 @@ test('an unusable answer fails its rollout at once, without a reward; the others
   expect(openings()).toBe(4);
 });
 
-test.each<['user' | 'judge', Play, string, number]>([
-  ['user', refuse(401, 'no key'), 'UserSimulatorRejected', 0],
-  ['judge', recorded(say('')), 'JudgeFailed', 1],
-])('a %s that always fails ends the step; its answers are paid for', async (role, failing, type, paid) => {
-  (role === 'user' ? user! : judge!).play = failing;
-  await expect(play()).rejects.toMatchObject({ type, nonRetryable: true });
-  const counted = (await spent()).find((row) => row.role === role)?.requests ?? 0;
-  expect([counted, (role === 'user' ? user! : judge!).requests.length]).toEqual([paid, 1]);
-});
-
 test('a budget stops base rollouts; with a larger one they continue, and nothing is paid for again', async () => {
   const batch = { attempts: 6, budget: { tokens: 2 * ROLLOUT + 1 } };
   for (let n = 0; n < 2; n++) {

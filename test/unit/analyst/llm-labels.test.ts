@@ -1,8 +1,8 @@
 /** Labels by a language model: what is asked, what is taken, what is sent back. */
 import { readFileSync } from 'node:fs';
 import { readLabels } from '../../../src/analyst/llm/answers';
-import { checkPartition } from '../../../src/domain/selection';
-import { openPrompts } from '../../../src/llm/answer';
+import { partitionProblem } from '../../../src/domain/selection';
+import { renderPrompt } from '../../../src/llm/answer';
 import type { Question } from '../../../src/llm/model';
 import { analystAsking, json, trajectory } from '../../support/analyst-llm';
 
@@ -56,7 +56,7 @@ describe('a pass', () => {
       r4: labeled(['LACKING', 3, 'books at once'], ['PRESENT', 4, 'reads it']),
     }));
     const { pass, questions, askings, told } = await labelOf(asking, { pass: 3 });
-    expect(checkPartition(pass)).toEqual([]);
+    expect(partitionProblem(pass)).toBeUndefined();
     const none = {
       ...{ lacking_failed: [], present_failed: [], na_failed: [] },
       ...{ lacking_passed: [], present_passed: [], na_passed: [] },
@@ -92,7 +92,7 @@ describe('a pass', () => {
       return questions;
     };
     const [first, second] = [await questionsOf(0), await questionsOf(1, [...rollouts].reverse())];
-    expect(first.map((question) => idsIn(question).join())).toEqual(['r1,r2', 'r4,r3']);
+    expect(first.map((question) => idsIn(question).join())).toEqual(['r1,r2,r4', 'r3']);
     expect(second.map(({ messages }) => messages)).toEqual(first.map(({ messages }) => messages));
     expect(new Set([...first, ...second].map(({ seed }) => seed)).size).toBe(2);
   });
@@ -100,7 +100,6 @@ describe('a pass', () => {
   it('shows what discovery showed, in the same bytes up to the question', () => {
     const before = (name: string) => readFileSync(`prompts/${name}.md`, 'utf8').split('# Your task')[0];
     expect(before('label')).toBe(before('discover'));
-    expect(before('label')).toContain('{{trajectories}}');
   });
 
   it('names trajectories by what people know: `r1.2` is known to the prompt alone', async () => {
@@ -129,14 +128,14 @@ describe('an answer', () => {
     expect(ofFirst(began({ ...failure, message: 'r1.4', reason: ' why ' }))).toMatchObject({ failure });
     const naming = { failure: blamed, labels: { ask_first: ['NA', null, 'x'], read_results: 'NA' } };
     const passed = { labels: labeled().labels };
-    expect(ofFirst(both(naming, passed))).toEqual({ failure: blamed, labels: new Map(), reasons: new Map() });
+    expect(ofFirst(both(naming, passed))).toEqual({ failure: blamed, labels: new Map() });
   });
 
   it.each<[unknown, field: string]>([
     ['none', ''],
     [[1], 'the answer'],
-    [{ r1: failed() }, 'the answer lacks r2'],
-    [{ ...both(failed()), r3: labeled() }, 'the answer has "r3"'],
+    [{ r1: failed() }, 'r2'],
+    [{ ...both(failed()), r3: labeled() }, 'the answer'],
     [both('NA'), 'r1: '],
     [both({ failure: begins }), 'r1.labels'],
     [both({ failure: begins, labels: { ...labeled().labels, ask: 1 } }), 'r1.labels'],
@@ -156,13 +155,12 @@ describe('an answer', () => {
 
   it('is what the example of the prompt is', () => {
     const values = { policy: '', tools: '', trajectories: '', capabilities: '', ids: '' };
-    const text = openPrompts().render('label', values).at(-1)?.content ?? '';
+    const text = renderPrompt('label', values).at(-1)?.content ?? '';
     const [units = '', uncertainty = ''] = ['convert_units_before_comparing', 'report_measurement_uncertainty'];
     const long = new Map(['r1', 'r2', 'r3'].map((id) => [id, trajectory({ task: id, passed: id === 'r3', turns: 8 })]));
     const given = readLabels({ text, shown: long, names: [units, uncertainty] });
     const all = 'value' in given ? [...given.value.values()] : [];
-    expect(all[0]?.labels.get(units)).toBe('LACKING');
-    expect(all[0]?.reasons.get(units)).toMatchObject({ message: 7 });
+    expect(all[0]?.labels.get(units)).toMatchObject({ label: 'LACKING', why: { message: 7 } });
     expect(all.map(({ failure }) => failure)).toMatchObject([
       { of: 'agent', message: 7 },
       { of: 'user', message: 5 },

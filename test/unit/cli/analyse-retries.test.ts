@@ -1,32 +1,25 @@
 /** Steps in this process are tried again as a campaign's are: with its back-off, and never sooner than the endpoint says. */
-import { retried } from '../../../src/cli/analyse/steps';
-import { OutsideFailure, type FailureType, backoffMs, MAX_FAULTS } from '../../../src/domain/failures';
+import { ATTEMPTS, retried } from '../../../src/cli/analyse/steps';
+import { OutsideFailure, type FailureType, backoffMs } from '../../../src/domain/failures';
 
-jest.mock('node:timers/promises', () => ({ setTimeout: () => Promise.resolve() }));
+const mockWaited: number[] = [];
+jest.mock('node:timers/promises', () => ({
+  setTimeout: (ms: number) => {
+    mockWaited.push(ms);
+    return Promise.resolve();
+  },
+}));
 
-async function waits(type: FailureType, o: { retryAfterMs?: number; answered?: boolean } = {}): Promise<number[]> {
-  const waited: number[] = [];
-  const step = () => Promise.reject(new OutsideFailure(type, 'busy', undefined, o.retryAfterMs));
-  const progress = {
-    hasAnswer: () => o.answered ?? true,
-    waits: (_: string, waitMs: number) => void waited.push(waitMs),
-  };
+const backoff = Array.from({ length: ATTEMPTS - 1 }, (_, n) => backoffMs(n + 1));
+
+test.each<[FailureType, retryAfterMs: number | undefined, expected: number[]]>([
+  ['LanguageModelUnavailable', undefined, backoff],
+  ['LanguageModelUnavailable', 10_000, backoff.map((ms) => Math.max(ms, 10_000))],
+  ['LanguageModelRejected', undefined, []],
+])('%s, to come back in %p ms', async (type, retryAfterMs, expected) => {
+  mockWaited.length = 0;
+  const step = () => Promise.reject(new OutsideFailure(type, 'busy', undefined, retryAfterMs));
   const { signal } = new AbortController();
-  await expect(retried({ progress, signal }, step)).rejects.toMatchObject({ type, message: 'busy' });
-  return waited;
-}
-
-const backoff = Array.from({ length: MAX_FAULTS - 1 }, (_, n) => backoffMs(n + 1));
-
-test.each([undefined, 0, 10_000, 900_000])('an endpoint that says "in %s ms"', async (retryAfterMs) => {
-  const expected = backoff.map((ms) => Math.max(ms, retryAfterMs ?? 0));
-  expect(await waits('LanguageModelUnavailable', retryAfterMs === undefined ? {} : { retryAfterMs })).toEqual(expected);
-});
-
-test('an endpoint that never answered, whose address may be wrong, is soon given up', async () => {
-  expect(await waits('LanguageModelUnavailable', { answered: false })).toEqual(backoff.slice(0, 2));
-});
-
-test('what no retry mends is not tried again', async () => {
-  expect(await waits('LanguageModelRejected')).toEqual([]);
+  await expect(retried(signal, step)).rejects.toMatchObject({ type, message: 'busy' });
+  expect(mockWaited).toEqual(expected);
 });

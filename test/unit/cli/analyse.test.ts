@@ -1,15 +1,14 @@
 /** `campaign analyse` through the real client: an endpoint of ours that answers by what the prompt holds. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openFolderStore } from '../../../src/store/open-store';
 import { keysOf } from '../../../src/store/campaign-index';
-import { openLedger } from '../../../src/llm/ledger';
-import { openGiven } from '../../support/open-given';
+import { readGivenFile } from '../../../src/analyst/given';
 import { analyse, type AnalyseOptions } from '../../../src/cli/analyse/run';
 import type { Analysis } from '../../../src/cli/analyse/result';
 import { UserError } from '../../../src/cli/errors';
-import { runCampaign } from '../../../src/cli/run/command';
+import { run as runCommand } from '../../../src/cli/run/command';
 import { startDetached } from '../../../src/cli/run/campaign';
 import {
   asksForLabels,
@@ -52,14 +51,18 @@ const failure = (...given: Parameters<typeof run>): Promise<UserError> =>
 
 const result = (name = 'library'): Analysis =>
   JSON.parse(readFileSync(join(home, name, 'analysis.json'), 'utf8')) as Analysis;
+const reading = (name?: string) => result(name).reading!;
+const selection = () => reading().selection;
+const textOf = ({ sections }: Analysis) => sections.flatMap(({ statements }) => statements.map(({ text }) => text));
 const html = () => readFileSync(join(home, 'library', 'analysis.html'), 'utf8');
 const page = () => wordsOf(html());
 
 describe('what comes out', () => {
   it('is the lacking capability, for each failure the step where it begins, and a file for campaigns', async () => {
     expect(await run()).toBe(0);
-    const { selection, failures, conversations: counts } = result();
-    const { candidates, passes, failedPasses, evidence, faults } = selection;
+    const { conversations: counts, shown } = result();
+    const { failures, causes } = reading();
+    const { candidates, passes, failedPasses, faults } = selection();
     expect(counts).toMatchObject({ total: 8, failed: 4, passed: 4 });
     expect([passes, failedPasses]).toEqual([3, []]);
     expect(candidates[0]).toMatchObject({
@@ -68,12 +71,11 @@ describe('what comes out', () => {
       votes: 3,
       coverage: { value: 1, std: 0 },
       delta: { value: 1, std: 0 },
-      agreement: { value: 1, n: 8 },
     });
-    // All say NA: alpha is not defined.
-    expect(candidates[1]).toMatchObject({ name: OTHER, selected: false, votes: 0, agreement: { value: null } });
-    expect(evidence?.map(({ capability }) => capability)).toEqual([SKILL, OTHER]);
-    expect(evidence?.[0]?.lacking?.map(({ rollout }) => rollout).toSorted()).toEqual(['f0', 'f1', 'f2', 'f3']);
+    expect(candidates[1]).toMatchObject({ name: OTHER, selected: false, votes: 0 });
+    const lacking = candidates[0]!.citations.filter(({ votes }) => votes === 'lacking in 3 of 3 passes');
+    expect(lacking.map(({ rollout }) => rollout).toSorted()).toEqual(['f0', 'f1', 'f2', 'f3']);
+    expect(candidates[1]!.citations.length).toBeGreaterThan(0);
     expect(failures.map(({ conversation: id, begins }) => [id, begins])).toMatchObject(
       ['f0', 'f1', 'f2', 'f3'].map((id) => [
         id,
@@ -81,26 +83,36 @@ describe('what comes out', () => {
       ]),
     );
     expect(failures[0]?.lacking).toEqual([
-      expect.objectContaining({ capability: SKILL, label: 'LACKING', votes: 3, passes: 3, message: GUESS_AT }),
+      expect.objectContaining({
+        capability: SKILL,
+        label: 'LACKING',
+        lacking: 3,
+        passes: 3,
+        message: GUESS_AT,
+        says: 'makes a number up ',
+      }),
     ]);
-    // The message and its neighbours, without the policy.
-    expect(failures[0]?.begins?.context.map(({ message, role }) => [message, role])).toEqual([
+    // Failed ones come first, without the policy.
+    expect(shown[0]).toMatchObject({ conversation: 'f0', reward: 0 });
+    expect(shown[0]?.messages.map(({ message, role }) => [message, role])).toEqual([
       [1, 'user'],
       [2, 'assistant'],
       [3, 'tool'],
       [4, 'assistant'],
     ]);
-    expect(failures[0]?.begins?.context[1]?.text).toBe('I GUESS your card is 7.\ncalls renew({"card":"7"})');
+    expect(shown[0]?.messages[1]?.text).toBe('I GUESS your card is 7.\ncalls renew({"card":"7"})');
+    // Half of the conversations fail by it; four of eight call for it and show it.
+    expect(causes).toMatchObject([
+      { capability: SKILL, explains: ['f0', 'f1', 'f2', 'f3'], worth: { value: 0.5, n: 8 }, arises: 8, shown: 4 },
+    ]);
+    expect(printed).toMatch(/Try first training: the agent does it in 4 of 8 conversations that call for it/);
+    expect(printed).toMatch(/message 2: makes a number up: “I GUESS your card is 7/);
     expect(faults?.found).toMatchObject([
       { of: 'user', citations: [{ rollout: 'f0', outcome: 'failed', message: GUESS_AT }] },
     ]);
-    // A campaign can go on from it: the same selection.
-    const file = join(home, 'library', 'capabilities.yaml');
-    const given = await openGiven(file, 3);
-    expect(given.candidates.map(({ name }) => name)).toEqual([SKILL, OTHER]);
-    expect(given.passes[2]?.labels[SKILL]?.lacking_failed.toSorted()).toEqual(['f0', 'f1', 'f2', 'f3']);
-    expect(given.passes[2]?.reasons?.[SKILL]?.['f0']?.message).toBe(GUESS_AT);
-    expect(given.passes[2]?.failures?.['f0']).toMatchObject({ of: 'agent', message: GUESS_AT });
+    // A campaign goes on with what was selected.
+    const { capabilities } = await readGivenFile(join(home, 'library', 'capabilities.yaml'));
+    expect(capabilities.map(({ name }) => name)).toEqual([SKILL]);
   });
 
   it('is a page on which nothing of a conversation or a model can act', async () => {
@@ -131,9 +143,14 @@ describe('what comes out', () => {
       conversation({ id: 'u', guesses: true, words: 'Goodbye.' }),
     ];
     await run({}, fileOf([...conversations(), ...more]));
-    const begins = new Map(result().failures.map((one) => [one.conversation, one]));
+    const begins = new Map(reading().failures.map((one) => [one.conversation, one]));
     expect(begins.get('n')).toMatchObject({ lacking: [], begins: { of: 'agent', message: 2, votes: 3 } });
     expect(begins.get('u')).toMatchObject({ lacking: [], begins: { of: 'user', message: 3, reason: 'is in a hurry' } });
+    expect(result().sections[0]?.statements.map((one) => one.conversations)).toEqual([
+      ['f0', 'f1', 'f2', 'f3'],
+      ['n'],
+      ['u'],
+    ]);
   });
 
   it('shows a pass that can not be used, and counts it in no vote', async () => {
@@ -145,10 +162,59 @@ describe('what comes out', () => {
       if (broken.size === 0) broken.add(body['seed']);
       return broken.has(body['seed']) ? 'no idea' : undefined;
     });
-    expect(await run({ passes: 4, votes: 3, json: true })).toBe(0);
+    expect(await run({ passes: 4, json: true })).toBe(0);
     expect(JSON.parse(printed)).toEqual(result());
-    const { passes, failedPasses, candidates } = result().selection;
-    expect([passes, failedPasses.length, candidates[0]?.votes, candidates[0]?.selected]).toEqual([4, 1, 3, true]);
+    const { passes, failedPasses, candidates } = selection();
+    expect([passes, failedPasses.length, candidates[0]?.votes, candidates[0]?.selected]).toEqual([4, 1, 3, false]);
+  });
+});
+
+describe('failures alone', () => {
+  it('have a beginning and causes, of which none is selected', async () => {
+    await run({}, fileOf(conversations().filter((_, n) => n % 2 === 0)));
+    const { causes, failures, selection: rule } = reading();
+    expect(causes).toMatchObject([{ capability: SKILL, explains: ['f0', 'f1', 'f2', 'f3'] }]);
+    expect(failures.map(({ begins, explainedBy }) => [begins?.message, explainedBy])).toEqual(
+      Array(4).fill([GUESS_AT, [SKILL]]),
+    );
+    expect(rule.candidates.some((one) => one.selected)).toBe(false);
+    expect(textOf(result()).join()).toContain(rule.reason);
+    expect(existsSync(join(home, 'library', 'capabilities.yaml'))).toBe(false);
+    expect(printed).not.toContain('kind: given');
+  });
+});
+
+describe('without a language model', () => {
+  const alone = (file: string, options: Partial<AnalyseOptions> = {}) => analyse([file], { home, ...options });
+
+  it('compares failed and passed conversations, and attempts at one task', async () => {
+    const attempts = [conversation({ id: 'a1', task: 't', guesses: true }), conversation({ id: 'a2', task: 't' })];
+    expect(await alone(fileOf([...conversations(), ...attempts]))).toBe(0);
+    const { differences, partings, reading: none, shown } = result();
+    expect(none).toBeUndefined();
+    expect(differences[0]).toMatchObject({
+      what: 'calls no tool',
+      failed: 0,
+      passed: 5,
+      share: { value: -1, high: expect.any(Number) },
+    });
+    expect(differences[1]?.what).toMatch(/calls renew.*gets an error from renew/);
+    expect(differences.every(({ share: { low, value, high } }) => low <= value && value <= high)).toBe(true);
+    expect(partings).toEqual([
+      {
+        ...{ task: 't', failed: 'a1', passed: 'a2', same: 0 },
+        then: { failed: { call: 'renew({"card":"7"})', message: GUESS_AT } },
+      },
+    ]);
+    expect(shown).toHaveLength(10);
+    expect(server.requests).toEqual([]);
+  });
+
+  it('says the same on the terminal and the page', async () => {
+    await alone(fileOf(conversations()));
+    const flat = (text: string) => text.replace(/\s+/g, ' ');
+    for (const text of textOf(result()))
+      expect([flat(printed), page()]).toEqual(Array(2).fill(expect.stringContaining(text)));
   });
 });
 
@@ -158,25 +224,20 @@ describe('before anything is asked', () => {
     expect(existsSync(join(home, 'library'))).toBe(false);
   });
 
-  it('bad lines and files that are too large stop it', async () => {
+  it('bad lines stop it', async () => {
     const { message, evidence } = await failure({}, fileOf([...conversations(), '{', { messages: [] }]));
     expect(message).toMatch(/library\.jsonl:9 /);
     expect(evidence).toEqual([expect.stringMatching(/library\.jsonl:10 messages/)]);
-    const large = fileOf([]);
-    truncateSync(large, 600 * 2 ** 20);
-    expect((await failure({}, large)).message).toContain('512 MiB');
   });
 
   const half = (rest: number) => fileOf(conversations().filter((_, n) => n % 2 === rest));
   it.each<[Partial<AnalyseOptions> & { file?: string }, string]>([
     [{ file: half(1) }, 'failed'],
-    [{ file: half(0) }, 'passed'],
     [{ url: undefined } as never, '--url'],
     [{ model: undefined } as never, '--model'],
     [{ url: 'nowhere' }, 'url'],
     [{ apiKeyEnv: 'NO_SUCH_KEY' }, '--api-key-env'],
     [{ maxDollars: 1 }, '--max-dollars'],
-    [{ votes: 4 }, '--votes'],
     [{ name: 'A b' }, '--name'],
     [{ name: 'artifacts' }, '--name'],
     [{ config: fileOf(['analyst: { kind: llm, modle: x }'], 'analyst.yaml') }, 'modle'],
@@ -188,26 +249,20 @@ describe('before anything is asked', () => {
   });
 });
 
-it('takes fields from a file of them or a campaign file, whose folder paths count from, with the flags over them', async () => {
-  const fields = `{ url: '${server.url}', model: other, temperature: 0.5, parameters: { top_k: 3 }, prompts: mine }`;
+it('takes fields from a campaign file, with the flags over them', async () => {
+  const fields = `{ url: '${server.url}', model: other, temperature: 0.5, parameters: { top_k: 3 } }`;
   const config = fileOf([`{ name: x, analyst: ${fields} }`], 'campaign.yaml');
-  const own = readFileSync(join(__dirname, '../../../prompts/discover.md'), 'utf8');
-  mkdirSync(join(dirname(config), 'mine'));
-  writeFileSync(join(dirname(config), 'mine', 'discover.md'), `${own}\nAnswer in verse.`);
   await run({ config, url: undefined } as never);
   expect(server.requests[0]?.body).toMatchObject({ model: 'reader', temperature: 0.5, top_k: 3 });
-  const asked = server.requests.map(({ body }) => JSON.stringify(body).includes('Answer in verse.'));
-  expect(asked).toEqual([true, false, false, false]);
 });
 
 describe('going on', () => {
-  it('asks nothing twice, not even for other votes', async () => {
+  it('asks nothing twice', async () => {
     const file = fileOf(conversations());
     await run({}, file);
     expect(server.requests).toHaveLength(4);
-    await run({ votes: 2, yes: false }, file);
+    await run({}, file);
     expect(server.requests).toHaveLength(4);
-    expect(result().selection.rule.votes).toBe(2);
     // More passes cost what they cost.
     await run({ passes: 5 }, file);
     expect(server.requests).toHaveLength(6);
@@ -228,7 +283,7 @@ describe('going on', () => {
       return undefined;
     };
     expect(await run({}, file)).toBe(130);
-    expect(existsSync(join(home, 'library', 'analysis.json'))).toBe(false);
+    expect(result().reading).toBeUndefined();
     const before = server.requests.length;
     server.play = play;
     expect(await run({}, file)).toBe(0);
@@ -259,20 +314,12 @@ describe('going on', () => {
     expect(server.requests).toHaveLength(1);
     // Discovery and two passes of 0.11 dollars each: the other is left out, as in a campaign.
     expect(await run({ ...options, maxDollars: 0.36 }, file)).toBe(0);
-    const { passes, failedPasses, reason } = result().selection;
+    const { passes, failedPasses, reason } = selection();
     expect(passes).toBe(3);
     expect(failedPasses).toHaveLength(1);
     expect(reason).toBeDefined();
     expect(await run({ ...options, maxDollars: 10 }, file)).toBe(0);
-    expect([result().selection.failedPasses, server.requests.length]).toEqual([[], 4]);
-  });
-
-  it('refuses where no pass can be used', async () => {
-    await server.close();
-    server = await startAnalyst((body) =>
-      asksForLabels(body) ? labeled(body).replace('PRESENT', 'MAYBE') : undefined,
-    );
-    expect(await failure()).toBeInstanceOf(UserError);
+    expect([selection().failedPasses, server.requests.length]).toEqual([[], 4]);
   });
 });
 
@@ -280,71 +327,34 @@ describe('a name', () => {
   const stopped = () =>
     expect(run({ price: { input: 1000, output: 1000 }, maxDollars: 0.1 })).rejects.toThrow(/budget/);
 
-  it('stands for the same conversations, whatever file they are in', async () => {
-    await run();
-    const before = result();
-    const { message } = await failure({}, fileOf(conversations(5)));
-    expect(message).toContain('--name');
-    expect(result()).toEqual(before);
-    expect(server.requests).toHaveLength(4);
-    expect(await run({}, fileOf(conversations().reverse()))).toBe(0);
-    expect(await run({ name: 'other' }, fileOf(conversations(5)))).toBe(0);
-    writeFileSync(join(home, 'library', 'report.json'), '{}');
-    expect((await failure()).message).toContain('--name');
+  it('keeps what was paid for: other files, or no model, need another name', async () => {
+    const file = fileOf(conversations());
+    await run({}, file);
+    const paid = reading();
+    const other = fileOf(conversations(), 'other.jsonl');
+    expect(await failure({ name: 'library' }, other)).toMatchObject({ code: 'name_taken', field: '--name' });
+    await expect(analyse([file], { home })).rejects.toMatchObject({ code: 'name_taken' });
+    expect(reading()).toEqual(paid);
   });
 
-  it("is taken before anything is asked, and not where a campaign's folder is, or what it spent", async () => {
-    await stopped();
-    expect((await failure({}, fileOf(conversations(5)))).message).toContain('--name');
+  it('is not that of a campaign', async () => {
     mkdirSync(join(home, 'shop', 'environments'), { recursive: true });
-    const store = openFolderStore(join(home, 'artifacts'));
-    await openLedger({ store, campaign: 'shop2', budget: {}, role: 'analyst' }).keep('key', {
-      step: 'labels',
-      reply: { text: 'x', finish: 'stop', usage: { promptTokens: 1, cachedTokens: 0, completionTokens: 1 } },
-      question: { messages: [], seed: 1 },
-    });
-    for (const name of ['shop', 'shop2']) expect((await failure({ name })).message).toContain('--name');
-    expect(server.requests).toHaveLength(1);
+    expect((await failure({ name: 'shop' })).message).toContain('--name');
   });
 
   it('is kept from campaigns, also by one that was stopped before it had anything', async () => {
     await stopped();
     const fields = JSON.stringify({ name: 'library', ...shopParts, baseModel: { path: 'm' } });
     const file = fileOf([fields], 'c.yaml');
-    await expect(runCampaign(file, { home })).rejects.toThrow('--name');
+    await expect(runCommand(file, { home })).rejects.toThrow('--name');
     await expect(startDetached(file, { home, temporalAddress: 'nowhere:1' })).rejects.toThrow('--name');
   });
 });
 
-it('leaves no analysis beside labels of another, where it is stopped while it writes', async () => {
-  const file = fileOf(conversations());
-  await run({}, file);
-  const given = join(home, 'library', 'capabilities.yaml');
-  rmSync(given);
-  mkdirSync(join(given, 'in the way'), { recursive: true });
-  await expect(run({ passes: 4 }, file)).rejects.toThrow();
-  expect(existsSync(join(home, 'library', 'analysis.json'))).toBe(false);
-  rmSync(given, { recursive: true });
-  expect(await run({ passes: 4 }, file)).toBe(0);
-  expect(result().selection.passes).toBe(4);
-  expect(readdirSync(join(home, 'library')).toSorted()).toEqual([
-    'analysis.html',
-    'analysis.json',
-    'capabilities.yaml',
-    'conversations.json',
-    'labels',
-  ]);
-  expect(readdirSync(join(home, 'library', 'labels'))).toHaveLength(4);
-});
-
-it('leaves out what no request can hold', async () => {
+it('refuses what no request can hold, by its task', async () => {
   const long = conversation({ id: 'long', words: 'word '.repeat(200) });
   const messages = [...long.messages, ...Array.from({ length: 60 }, () => long.messages.at(-1))];
-  const lines = [...conversations(), { ...long, messages }];
   const config = fileOf(['{ contextTokens: 24000, maxTokens: 4000 }'], 'small.yaml');
-  expect(await run({ config }, fileOf(lines))).toBe(0);
-  expect(result().conversations).toMatchObject({ total: 8, failed: 4, passed: 4 });
-  const two = [conversations()[0] as object, { ...long, messages }];
-  const { evidence } = await failure({ config, name: 'two' }, fileOf(two));
-  expect(evidence.join()).toContain('long');
+  const { message } = await failure({ config }, fileOf([...conversations(), { ...long, messages }]));
+  expect(message).toContain('task long');
 });

@@ -1,7 +1,11 @@
-/** The command line: exit codes, and errors with code, field, value and fix. */
+/** The command line: its size, exit codes, and errors with code, field, value and fix. */
+import type { Command } from 'commander';
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { join, resolve } from 'node:path';
+import { createProgram } from '../../../src/cli/main';
 import { writeStatus } from '../../../src/cli/watch/snapshot';
 import { renderReport } from '../../../src/report/render';
 import { campaign } from '../../support/campaign-command';
@@ -29,6 +33,17 @@ const file = (name: string, text: string | Buffer): string => {
 const preload = join(repository, 'test/support/register.cjs');
 const asks = (path: string) => `analyse ${path} --model m --url http://127.0.0.1:8000/v1`;
 
+/** `_hidden`: commander tells only help which commands are hidden. */
+const isShown = (command: Command): boolean => !(command as unknown as { _hidden: boolean })._hidden;
+
+it('there are at most 22 commands and 50 options', () => {
+  const program = createProgram();
+  const commands = program.commands.filter(isShown);
+  const options = [program, ...commands].flatMap((one) => one.options.filter(({ hidden }) => !hidden));
+  expect(commands.length).toBeLessThanOrEqual(22);
+  expect(options.filter(({ long }) => long !== '--version').length).toBeLessThanOrEqual(50);
+});
+
 it('shows the report of a home that can only be read', async () => {
   const home = homeWithReport();
   mkdirSync(join(home, 'demo', 'report.html'));
@@ -45,12 +60,12 @@ describe('a failure is one line with exit code and code:', () => {
     ['rnu', 2, 'unknown_command', 'rnu', 'run'],
     ['run x.yaml --sed 3', 2, 'unknown_option', '--sed', '--seed'],
     ['run', 2, 'missing_argument', 'file'],
+    ['reject demo all --reason', 2, 'option_missing_argument', '--reason'],
     ['run x.yaml --seed 1.5', 2, 'invalid_argument', '--seed', '1.5', 'whole number'],
-    ['run x.yaml --training-seed 1,1', 2, 'invalid_argument', '--training-seed', '1,1', '1,2,3'],
     ['run x.yaml --until training', 2, 'invalid_argument', '--until', 'training', 'rollouts'],
     ['run x.yaml --ui-port 70000', 2, 'invalid_argument', '--ui-port', '70000', '65535'],
     ['doctor', 2, 'removed_command', 'doctor', 'check'],
-    ['run x.yaml', 2, 'unreadable_file', 'x.yaml', 'campaigns/demo.yaml'],
+    ['run x.yaml', 2, 'unreadable_file', 'campaign file', 'x.yaml', 'campaigns/demo.yaml'],
     [`check ${folder}`, 2, 'unreadable_file', folder, 'campaigns/demo.yaml'],
     [`check ${old}`, 2, 'removed_field', 'router.kind', 'moe_gate', 'delete the line'],
     [`check ${typo}`, 2, 'invalid_value', 'target.kind', 'proces', "'process'"],
@@ -82,6 +97,16 @@ describe('a failure is one line with exit code and code:', () => {
   });
 });
 
+it('a port that is in use is named with the fix', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const port = String((server.address() as AddressInfo).port);
+  const { status, stderr } = await campaign(['--home', reports, 'view', '--port', port]);
+  server.close();
+  expect(status).toBe(1);
+  expect(stderr).toMatch(new RegExp(`^campaign: --port is ${port}: .*; choose another port.* \\[port_in_use\\]$`, 'm'));
+});
+
 it('what a campaign lacks is told before anything is started', async () => {
   const home = newHome();
   const file = join(newFolder(), 'mine.yaml');
@@ -95,8 +120,7 @@ it('what a campaign lacks is told before anything is started', async () => {
 
 it('check finds a program that does not keep the contract', async () => {
   const file = join(newFolder(), 'dead.yaml');
-  const target = { kind: 'process', command: ['false'] };
-  writeFileSync(file, JSON.stringify({ name: 'dead', ...shopParts, baseModel: { path: 'x' }, target }));
+  writeFileSync(file, 'target: { kind: process, command: ["false"] }\n');
   for (const words of [`${file} --target`, '-- false']) {
     const dead = await campaign(['check', '--json', ...words.split(' ')]);
     expect(dead.status).toBe(1);
@@ -129,12 +153,3 @@ it('output is whole however late it is read', async () => {
   const gone = spawnSync('sh', ['-c', '"$@" --json | head -c 1', 'sh', ...command], { encoding: 'utf8' });
   expect(gone).toMatchObject({ stdout: '{', stderr: '' });
 }, 30_000);
-
-it('help comes without the modules that are slow to load', () => {
-  const script = `require(${JSON.stringify(join(repository, 'src/cli/main.ts'))}).main(['--help']).then(() => {
-      for (const file of Object.keys(require.cache)) console.error(file);
-    });`;
-  const { stderr } = spawnSync(process.execPath, ['-r', preload, '-e', script], { encoding: 'utf8' });
-  expect(stderr).toContain('/commander/');
-  expect(stderr).not.toMatch(/node_modules\/(zod|yaml|@temporalio)\//);
-});

@@ -7,7 +7,7 @@ import { mapped } from '../../../src/activities/errors';
 import { atHand, give } from '../../../src/store/given';
 import { projectRoot } from '../../../src/store/project-root';
 import { openStore } from '../../../src/store/open-store';
-import { baseIdOf, loadCampaign, travelling } from '../../../src/cli/campaign-file';
+import { baseIdOf, configDigest, loadCampaign, travelling } from '../../../src/cli/campaign-file';
 import { homeAt } from '../../../src/cli/project';
 import { shopParts } from '../../support/kinds';
 import { newFolder } from '../../support/temporary-folder';
@@ -28,10 +28,12 @@ test.each(readdirSync(shipped).filter((file) => file.endsWith('.yaml')))(
   async (file) => {
     const campaign = loadCampaign({ file: join(shipped, file) });
     expect(campaign.name).toBe(file.replace('.yaml', ''));
-    expect(dirname(campaign.baseModel.path)).toBe(join(repository, 'models'));
+    const { path, hub } = campaign.baseModel;
+    if (path !== undefined) expect(dirname(path)).toBe(join(repository, 'models'));
+    else expect(hub).toMatch(/^[^/]+\/[^/]+$/);
     const sent = await travelling({ campaign, home, base });
     expect(textsIn(sent).filter((text) => text.startsWith('/'))).toEqual([]);
-    expect(sent.baseModel.id).toBe(base);
+    expect(sent.baseModel).toMatchObject({ id: base, ...(hub && { hub }) });
     expect((await atHand(await openStore(home.root), sent)).target).toEqual(campaign.target);
   },
 );
@@ -40,52 +42,50 @@ test('what is given is read from the store when its folder has gone; what is not
   const folder = newFolder();
   cpSync(fixtures, folder, { recursive: true });
   const file = join(folder, 'mine.yaml');
-  cpSync(join(repository, 'prompts'), join(folder, 'prompts'), { recursive: true });
-  writeFileSync(
-    file,
-    `name: mine\ntarget: { kind: process, command: [./play], cwd: ${join(repository, 'examples')} }\nbaseModel: { path: model, id: ${base} }\n` +
-      'analyst: { kind: given, capabilities: tau2-mock.yaml }\nsynthesizer: { kind: llm, url: http://127.0.0.1:8000, model: m, prompts: prompts }\n' +
-      'arms: [{ kind: environments, from: { folder: tau2-mock } }]\n',
-  );
+  const parts = {
+    target: { kind: 'process', command: ['./play'], cwd: join(repository, 'examples') },
+    analyst: { kind: 'given', capabilities: 'tau2-mock.yaml' },
+    synthesizer: { kind: 'given', modules: 'tau2-mock' },
+    arms: [{ kind: 'environments', from: { folder: 'tau2-mock' } }],
+  };
+  writeFileSync(file, JSON.stringify({ name: 'mine', baseModel: { path: 'model', id: base }, ...parts }));
   const campaign = loadCampaign({ file });
+  const start = (until?: 'rollouts') => travelling({ campaign, home, base, ...(until && { until }) });
   expect(await baseIdOf(campaign, home)).toBe(base);
   const before = await readGivenFile(String(campaign.analyst['capabilities']));
-  const sent = await travelling({ campaign, home, base });
-  expect(await travelling({ campaign, home, base })).toEqual(sent);
-  expect(sent.target['cwd']).toEqual({ $project: 'examples' });
+  const sent = await start();
+  expect(await start()).toEqual(sent);
+  const [name = ''] = readdirSync(join(folder, 'tau2-mock')).filter((one) => one.endsWith('.js'));
+  const module = readFileSync(join(folder, 'tau2-mock', name));
+  writeFileSync(join(folder, 'tau2-mock', name), 'other words');
+  expect(configDigest(await start())).not.toBe(configDigest(sent));
   rmSync(folder, { recursive: true });
-  await expect(travelling({ campaign, home, base })).rejects.toThrow(join(folder, 'tau2-mock.yaml'));
-  expect((await travelling({ campaign, home, base, until: 'rollouts' })).analyst['capabilities']).toBe(
-    'tau2-mock.yaml',
-  );
+  await expect(start()).rejects.toThrow(join(folder, 'tau2-mock.yaml'));
+  expect((await start('rollouts')).analyst['capabilities']).toBe('tau2-mock.yaml');
 
   const store = await openStore(home.root);
   const { analyst, synthesizer, arms, target } = await atHand(store, sent);
   expect(target['cwd']).toBe(join(repository, 'examples'));
   expect(await readGivenFile(String(analyst['capabilities']))).toMatchObject({ capabilities: before.capabilities });
-  expect(readdirSync(String(synthesizer['prompts']))).toContain('environment.md');
   const { folder: modules } = arms[0]!['from'] as { folder: string };
-  const names = readdirSync(join(fixtures, 'tau2-mock')).filter((name) => name.endsWith('.js'));
-  expect(readdirSync(modules).sort()).toEqual(names.sort());
-  for (const name of names)
-    expect(readFileSync(join(modules, name))).toEqual(readFileSync(join(fixtures, 'tau2-mock', name)));
-  await store.forget(`given/${(sent.synthesizer['prompts'] as { $given: string }).$given}`);
+  for (const place of [modules, String(synthesizer['modules'])]) {
+    expect(readdirSync(place)).toEqual([name]);
+    expect(readFileSync(join(place, name))).toEqual(module);
+  }
+  await store.forget(`given/${(sent.synthesizer['modules'] as { $given: string }).$given}`);
   await expect(atHand(store, sent.synthesizer)).rejects.toMatchObject({ type: 'ArtifactDamaged' });
 });
 
 test('a base model is held against its id, and a machine that does not have it has to be told', async () => {
   const campaign = loadCampaign({ file: join(shipped, 'smoke.yaml') });
-  const named = (baseModel: object) => ({ ...campaign, baseModel: { ...campaign.baseModel, ...baseModel } });
-  const id = await baseIdOf(campaign, home);
+  const idOf = (baseModel: object) =>
+    baseIdOf({ ...campaign, baseModel: { ...campaign.baseModel, ...baseModel } }, home);
+  const id = await idOf({});
   expect(id).toMatch(/^base@[0-9a-f]{12}$/);
-  const other = id.replace('base', 'other');
-  expect(await baseIdOf(named({ id: other }), home)).toBe(other);
-  const refused = (baseModel: object, problem: object) =>
-    expect(baseIdOf(named(baseModel), home)).rejects.toMatchObject({
-      problems: [{ code: 'invalid_value', ...problem }],
-    });
-  await refused({ id: base }, { field: 'baseModel.id', value: base });
-  await refused({ path: '/no/model' }, { field: 'baseModel.path', value: '/no/model' });
+  expect(await idOf({ id: id.replace('base', 'other') })).toBe(id.replace('base', 'other'));
+  const problem = (field: string, value: string) => ({ problems: [{ code: 'invalid_value', field, value }] });
+  await expect(idOf({ id: base })).rejects.toMatchObject(problem('baseModel.id', base));
+  await expect(idOf({ path: '/no/model' })).rejects.toMatchObject(problem('baseModel.path', '/no/model'));
 });
 
 /** What an activity is given of an input. */
@@ -98,37 +98,22 @@ const arriving = async <Input>(input: Input): Promise<Input> => {
 };
 
 test('a path arrives as it lies on the machine; a text arrives as it is, whatever it says', async () => {
-  const files = { 'lines.jsonl': 'x', 'folder/a/b': 'y' };
   const store = await openStore(home.root);
-  const place = await give(store, { name: 'folder', files });
-  const contents = '$given' in place ? place.$given : '';
-  const texts = [
-    'project://docs/x says that this is wrong',
-    `given:${contents}/folder`,
-    `given:${contents}/..`,
-    `${projectRoot}/docs/README.md`,
-    JSON.stringify(place),
-    '{"$project": "docs"}',
-  ];
-  const said = { reason: texts[0], texts, feedback: Object.fromEntries(texts.map((text) => [text, text])) };
-  expect(await arriving(said)).toEqual(said);
+  const place = await give(store, { name: 'folder', files: { 'folder/a/b': 'y' } });
+  const texts = ['project://docs/x says that this is wrong', `${projectRoot}/docs/README.md`, JSON.stringify(place)];
   const paths = { kind: 'given', modules: place, cwd: { $project: 'docs' }, beside: { $project: '../ToolSandbox' } };
-  const arrived = await arriving({ ...said, arms: [paths] });
-  expect(arrived).toMatchObject(said);
-  const [{ modules, ...others }] = arrived.arms as unknown as [Record<string, string>];
-  expect(readFileSync(join(modules!, 'a', 'b'), 'utf8')).toBe('y');
-  expect(others).toEqual({
-    kind: 'given',
-    cwd: join(projectRoot, 'docs'),
-    beside: join(projectRoot, '..', 'ToolSandbox'),
-  });
+  const arrived = await arriving({ texts, arms: [paths] });
+  const modules = expect.stringMatching(/folder$/) as unknown as string;
+  const [cwd, beside] = [join(projectRoot, 'docs'), join(projectRoot, '..', 'ToolSandbox')];
+  expect(arrived).toEqual({ texts, arms: [{ kind: 'given', modules, cwd, beside }] });
+  expect(readFileSync(join(String(arrived.arms[0]!.modules), 'a', 'b'), 'utf8')).toBe('y');
 
-  for (const path of ['..', '../x', 'folder/../..', '/etc/passwd', '', '.', 'a//b'])
-    await expect(atHand(store, { modules: { ...place, path } })).rejects.toMatchObject({ type: 'BadInput' });
-  for (const $project of ['../..', '../../etc/passwd', '/etc/passwd', 'docs/../../..', './docs'])
-    await expect(atHand(store, { cwd: { $project } })).rejects.toMatchObject({ type: 'BadInput' });
-  for (const odd of [{ $given: 'x', path: 'folder' }, { $project: 1 }, { $project: 'docs', more: 1 }])
-    await expect(atHand(store, [odd])).rejects.toMatchObject({ type: 'BadInput' });
+  const out = ['..', '../x', 'folder/../..', '/etc/passwd', '', '.', 'a//b'].map((path) => ({ ...place, path }));
+  const outside = ['../..', '../../etc/passwd', '/etc/passwd', 'docs/../../..', './docs', 1].map(($project) => ({
+    $project,
+  }));
+  for (const wrong of [...out, ...outside, { $given: 'x', path: 'folder' }, { $project: 'docs', more: 1 }])
+    await expect(atHand(store, [wrong])).rejects.toMatchObject({ type: 'BadInput' });
 });
 
 test('of a campaign only what its kinds call paths is taken for one', async () => {

@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openStore } from '../../../src/store/open-store';
+import type { CampaignRow } from '../../../src/cli/campaign-status';
 import { homeAt } from '../../../src/cli/project';
 import { acquireLock } from '../../../src/cli/run/processes';
 import { age } from '../../support/aged';
@@ -36,10 +37,14 @@ async function twoCampaigns(): Promise<void> {
 
 test('`list` names campaigns with a folder or results', async () => {
   await twoCampaigns();
-  await inSteps(await openStore(root), 'started').put(put('given/1'));
+  const store = await openStore(root);
+  await inSteps(store, 'started').put(put('given/1'));
+  await inSteps(store, 'elsewhere').put(put('report/1.json'));
   mkdirSync(homeAt(root).lock);
-  const { campaigns } = JSON.parse((await command('list', '--json')).text) as { campaigns: { name: string }[] };
-  expect(campaigns.map(({ name }) => name)).toEqual(['mine', 'other', 'started']);
+  const { campaigns } = JSON.parse((await command('list', '--json')).text) as { campaigns: CampaignRow[] };
+  expect(new Map(campaigns.map(({ name, status }) => [name, status]))).toEqual(
+    new Map(['mine', 'other', 'started', 'elsewhere'].map((name) => [name, 'without a report'])),
+  );
 });
 
 test('`delete` removes what the campaign alone uses, and nothing of another one', async () => {
@@ -74,7 +79,7 @@ test('a home of version 0.2 is refused in one line that says what to do', async 
   const shipped = join(__dirname, '../../..', 'campaigns', 'smoke.yaml');
   for (const words of [['run', shipped], ['list'], ['gc'], ['delete', 'mine', '--yes']]) {
     const { status, stderr } = await campaign(words, { env: { CAMPAIGN_HOME: root } });
-    expect(status).toBe(1);
+    expect(status).toBe(words[0] === 'run' ? 1 : 2);
     expect(stderr.trim().split('\n').at(-1)).toMatch(/version 0\.2.*--home/);
   }
 });

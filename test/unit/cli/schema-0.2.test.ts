@@ -1,7 +1,8 @@
 /** Each field, kind and listed value of the campaign files of 0.2 (test/fixtures/schema-0.2.txt) is accepted, with the shop's plug-in, or refused with its replacement. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { campaignJsonSchema, findRemoved } from '../../../src/cli/campaign-schema';
+import { campaignJsonSchema } from '../../../src/cli/campaign-schema';
+import { findRemoved } from '../../../src/cli/removed-fields';
 import { registry } from '../../support/kinds';
 import { schemaPaths } from '../../docs/schema-paths';
 

@@ -83,16 +83,13 @@ describe('JSON lines', () => {
     expect(conversations.map(({ id, task, reward }) => `${id} ${task} ${reward}`)).toEqual(['1 1 1', '3 3 0']);
   });
 
-  it('reads references, also with the outputs of tau-bench', async () => {
-    const actions = [{ name: 'renew', arguments: { card: '9' } }];
-    const { conversations } = await read(
-      { messages, reward: 1, reference: { actions, tell: ['done'] } },
-      { messages, reward: 1, reference: { actions, outputs: ['10'] } },
-    );
-    expect(conversations.map(({ reference }) => reference)).toEqual([
-      { actions, tell: ['done'] },
-      { actions, tell: ['10'] },
-    ]);
+  it('reads references', async () => {
+    const reference = { actions: [{ name: 'renew', arguments: { card: '9' } }], tell: ['done'] };
+    const { conversations } = await read({ messages, reward: 1, reference });
+    expect(conversations[0]?.reference).toEqual(reference);
+    const { actions, tell: outputs } = reference;
+    const other = await read({ messages, reward: 1, reference: { actions, outputs } });
+    expect(other.conversations[0]?.reference).toEqual(reference);
   });
 
   it('names every bad line with field, value and fix, and uses none of the file', async () => {
@@ -108,6 +105,7 @@ describe('JSON lines', () => {
         { reward: 1 },
         '[1]',
         { messages: [{ role: 'assistant', tool_calls: [{ id: 'a', function: { name: 3 } }] }], passed: true },
+        { messages: [{ role: 'assistant', function_call: { name: 'f', arguments: '{}' } }], passed: true },
         `{"messages": ${'['.repeat(300)}${']'.repeat(300)}, "passed": true}`,
       ),
     ).toEqual(
@@ -121,7 +119,8 @@ describe('JSON lines', () => {
         '8 messages',
         '9 ',
         '10 messages.0.tool_calls.0.function',
-        '11 ',
+        '11 messages.0.function_call',
+        '12 ',
       ].map((place) => expect.stringContaining(`FILE:${place}`) as string),
     );
   });
@@ -155,36 +154,20 @@ describe('rollouts', () => {
     expect(renamed.rollouts.map(({ key }) => key)).toEqual([rollouts[2]?.key, rollouts[0]?.key]);
   });
 
-  it('come from an environment with the commonest policy and the tools that were called', async () => {
+  it('come from an environment with the commonest policy, and the tools that are defined, else those that were called', async () => {
     const lines = [conversation({ guesses: true }), conversation(), { messages, passed: true }];
     const other = conversation();
     other.messages[0] = { role: 'system', content: 'You work for a bank.' };
     const { description, notes } = await rolloutsOf(...lines, other);
     expect(description).toMatchObject({ name: 'library', policy: 'You work for a library.', hasReference: false });
-    expect(description.tools).toEqual([
-      {
-        name: 'renew',
-        description: '',
-        parameters: { type: 'object', properties: { card: { type: 'string' } }, required: ['card'] },
-      },
-    ]);
+    expect(description.tools.map(({ name }) => name)).toEqual(['renew']);
     expect(notes).toHaveLength(3);
-  });
-
-  it('offer the tools that the file defines', async () => {
-    const parameters = { type: 'object', properties: { card: { type: 'string' } } };
-    const defined = (description: string) => [
-      { type: 'function', function: { name: 'renew', description, parameters } },
-      { name: 'close' },
-    ];
-    const { description, notes } = await rolloutsOf(
-      { ...conversation(), tools: defined('renews') },
-      { ...conversation(), tools: defined('renews a book') },
-    );
-    expect(description.tools).toEqual([
-      { name: 'close', description: '', parameters: { type: 'object', properties: {} } },
+    const tools = [{ type: 'function', function: { name: 'renew', description: 'renews' } }, { name: 'close' }];
+    const defined = await rolloutsOf({ ...conversation(), tools });
+    const parameters = { type: 'object', properties: {} };
+    expect(defined.description.tools).toEqual([
+      { name: 'close', description: '', parameters },
       { name: 'renew', description: 'renews', parameters },
     ]);
-    expect(notes).toHaveLength(1);
   });
 });

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import {
   calibrate as calibrateAt,
   calibrationReportSchema,
@@ -25,21 +24,17 @@ describe('calibrate', () => {
   it('accepts what is inside the bands and measures it, with intervals of the level that is asked for', () => {
     const groups = [...repeat(8, group(6)), group(16), group(0, 16)];
     const report = calibrate(groups);
-    expect(report).toMatchObject({ accepted: true, verdict: 'accepted', reasons: [], seeds: 10, rolloutsPerSeed: 16 });
+    expect(report).toMatchObject({ accepted: true, verdict: 'accepted', reasons: [], seeds: 10 });
     expect(report.successRate).toBeCloseTo((8 * (6 / 16) + 1) / 10, 12);
     expect(report.meanReward).toBeCloseTo((8 * ((6 + 2) / 16) + 1) / 10, 12);
-    expect(report).toMatchObject({ allSuccess: 0.1, allZero: 0.1, constant: 0.2, informative: 0.8 });
-    expect(Object.keys(report.passAt)).toEqual(['1', '4', '8', '16']);
-    // 1 - C(10,4)/C(16,4) = 1 - 210/1820 for 8 of the groups, 1 for one, 0 for one.
-    expect(report.passAt['4']).toBeCloseTo((8 * (1 - 210 / 1820) + 1) / 10, 12);
+    expect(report).toMatchObject({ allSuccess: 0.1, allZero: 0.1, informative: 0.8 });
     const narrower = calibrateAt({ groups: of(groups), bands, confidence: 0.8 });
-    for (const name of ['meanReward', 'successRate', 'allSuccess', 'constant'] as const) {
+    for (const name of ['meanReward', 'successRate', 'informative'] as const) {
       const [wide, narrow] = [report.intervals[name], narrower.intervals[name]];
       expect([wide.level, narrow.level]).toEqual([0.95, 0.8]);
       expect([wide.low < report[name], wide.high > report[name]]).toEqual([true, true]);
       expect(narrow.high - narrow.low).toBeLessThan(wide.high - wide.low);
     }
-    expect(narrower.passAtIntervals['4']!.level).toBe(0.8);
   });
 
   it.each([
@@ -47,7 +42,7 @@ describe('calibrate', () => {
     ['too_easy', [...repeat(7, group(4)), ...repeat(3, group(16))], ['all-success']],
     ['too_hard', repeat(10, group(1)), ['success rate']],
     ['too_hard', [...repeat(7, group(8)), ...repeat(3, group(0, 16))], ['all-zero']],
-    ['too_little_contrast', [...repeat(4, group(15)), ...repeat(6, group(0))], ['constant', 'inform']],
+    ['too_little_contrast', [...repeat(4, group(15)), ...repeat(6, group(0))], ['inform']],
     ['too_little_contrast', [...repeat(5, group(16)), ...repeat(5, group(0, 16))], ['all-success', 'all-zero']],
     ['too_little_contrast', repeat(4, [0.4, 0.41]), ['^reward std 0.005 is below 0.05$'], anySuccess],
   ] as const)('says %s', (verdict, groups, reasons, held = bands) => {
@@ -56,28 +51,9 @@ describe('calibrate', () => {
     for (const reason of reasons) expect(report.reasons.join('\n')).toMatch(new RegExp(reason));
   });
 
-  it('takes rewards that are equal to 8 decimals as constant', () => {
-    const rewards = [1e-10, 1e-4].map((more) => [0.3, 0.3 + more]);
-    expect(calibrate(rewards)).toMatchObject({ constant: 0.5, informative: 0.5 });
-  });
-
-  it('leaves out pass@k above the rollouts of the smallest group', () => {
-    const report = calibrate([group(4), [1, 0, 0, 0]]);
-    expect(Object.keys(report.passAt)).toEqual(['1', '4']);
-    expect(report.rolloutsPerSeed).toBe(4);
-  });
-
   describe('with branches', () => {
     const branched = (special: Rewards, twin: Rewards, held = bands) =>
       judge([...of(special, 'special'), ...of(twin, 'twin')], held);
-
-    it('measures each', () => {
-      const { branches, judged } = branched(repeat(6, group(4)), [...repeat(3, group(8)), group(16)]);
-      expect(branches!['special']).toMatchObject({ seeds: 6, successRate: 0.25, allSuccess: 0, informative: 1 });
-      expect(branches!['twin']).toMatchObject({ seeds: 4, successRate: 0.625, allSuccess: 0.25, informative: 0.75 });
-      expect(judged).toBeUndefined();
-      expect(calibrate(repeat(3, group(4))).branches).toBeUndefined();
-    });
 
     it('judges the others where the base has mastered one', () => {
       // As `tell` on the demo: special 52 of 192, twin 170 of 192.
@@ -87,7 +63,7 @@ describe('calibrate', () => {
       expect(calibrate([...special, ...twin])).toMatchObject({ verdict: 'too_easy' });
       expect(report).toMatchObject({ accepted: true, verdict: 'accepted', reasons: [], seeds: 24 });
       expect(report.judged).toEqual({
-        ...{ branches: ['special'], mastered: ['twin'], measures: report.branches!['special'] },
+        ...{ branches: ['special'], measures: report.branches!['special'] },
         text: 'over the instances of `special`; `twin` is mastered: 0.89',
       });
       expect(calibrationReportSchema.parse(JSON.parse(JSON.stringify(report)))).toEqual(report);
@@ -119,26 +95,6 @@ describe('calibrate', () => {
       const verdict = reasons.length > 0 ? 'too_hard' : 'accepted';
       expect(report).toMatchObject({ verdict, reasons });
     });
-  });
-
-  it.each([[[]], [[[1], []]]])('refuses rewards that are none: %j', (rewards) => {
-    expect(() => calibrate(rewards)).toThrow('no values');
-  });
-
-  it('keeps its schema, does not depend on the order, and accepts exactly without reasons', () => {
-    const rewards = fc.array(fc.constantFrom(0, 0.05, 0.2, 0.5, 1), { minLength: 1, maxLength: 16 });
-    fc.assert(
-      fc.property(fc.array(rewards, { minLength: 1, maxLength: 12 }), (groups) => {
-        const report = calibrate(groups);
-        expect(calibrationReportSchema.parse(JSON.parse(JSON.stringify(report)))).toEqual(report);
-        expect(report.accepted).toBe(report.reasons.length === 0);
-        expect(report.constant + report.informative).toBeCloseTo(1, 9);
-        const turned = calibrate(groups.map((g) => [...g].reverse()).reverse());
-        const { verdict, reasons, successRate, meanReward, rewardStd } = report;
-        expect(turned).toMatchObject({ verdict, reasons, successRate, meanReward, rewardStd });
-      }),
-      { numRuns: 60, examples: [[AT_THE_BAND]] },
-    );
   });
 
   it('accepts what is exactly at a band, whatever is added up', () => {

@@ -32,11 +32,6 @@ test('a line holds no control of any text, and a text no other than line feeds',
   );
 });
 
-test('takes linear time for many introducers', () => {
-  for (const introducer of ['\u001b]', '\u001b[', '\u009d', '\u001b[1;'])
-    expect(plainLine(introducer.repeat(500_000)).includes('\u001b')).toBe(false);
-});
-
 test.each([
   ['a\n---\nlicense: x', 'a\\\\n---\\\\nlicense: x'],
   ['---', '\\---'],

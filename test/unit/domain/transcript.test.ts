@@ -1,6 +1,5 @@
 /** Trajectories as a language model reads them. */
-import fc from 'fast-check';
-import { compactOne, cut, shortIds } from '../../../src/domain/transcript';
+import { compactOne } from '../../../src/domain/transcript';
 import { trajectory } from '../../support/analyst-llm';
 
 const call = (name: string, given: Record<string, unknown>, id = name) => ({ id, name, arguments: given });
@@ -49,36 +48,4 @@ it('has no line of its own for any text or name of a conversation, however they 
     expect(text.split(/[\n\r\v\f\u0085\u2028\u2029]/)).toHaveLength(8);
     expect(text).not.toMatch(/^(\[r2\]|r1\.4)/m);
   }
-});
-
-describe('a cut', () => {
-  it('splits no character and accounts for all of the text', () => {
-    expect(cut('ab\u{1F600}c', 3)).toBe('ab... (3 more characters)');
-    fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 40 }), fc.integer({ min: 1, max: 30 }), (text, length) => {
-        const [, kept = '', missing = ''] = /^([\s\S]*)\.\.\. \((\d+) more characters\)$/.exec(cut(text, length)) ?? [];
-        if (text.length <= length) expect(cut(text, length)).toBe(text);
-        else
-          expect([text.startsWith(kept), kept.length + Number(missing), !/[\uD800-\uDBFF]$/.test(kept)]).toEqual([
-            true,
-            text.length,
-            true,
-          ]);
-      }),
-    );
-  });
-});
-
-describe('short ids', () => {
-  const rollouts = [
-    trajectory({ task: 'task-10', passed: true }),
-    trajectory({ task: 'task-9', attempt: 1, passed: true }),
-    trajectory({ task: 'task-9', attempt: 0, passed: false }),
-    trajectory({ task: 'task-010', passed: false }),
-  ];
-  it('follow task and attempt, however the rollouts arrived', () => {
-    const ids = { 'key-task-9-0': 'r1', 'key-task-9-1': 'r2', 'key-task-010-0': 'r3', 'key-task-10-0': 'r4' };
-    expect(Object.fromEntries(shortIds(rollouts))).toEqual(ids);
-    expect(Object.fromEntries(shortIds([...rollouts].reverse()))).toEqual(ids);
-  });
 });

@@ -1,11 +1,10 @@
 /** Requests of an agent's program that are answered with an error: its rollout fails with the field, whether or not the program catches the error. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openFolderStore } from '../../../src/store/open-store';
 import { OutsideFailure } from '../../../src/domain/failures';
 import { checkAgent } from '../../../src/environments/agent/check';
 import { openAgent } from '../../../src/environments/agent/kind';
-import { played, playedAlone } from '../../support/played';
+import { playedAlone } from '../../support/played';
 import { scriptedPolicy } from '../../support/scripted-policy';
 import { temporaryFolder } from '../../support/temporary-folder';
 
@@ -67,21 +66,17 @@ test.each(BAD)('%s, whose error is caught, is no reward', async (_, text, messag
   });
 });
 
-const TOOL = `{ type: 'function', function: { name: 'look', parameters: { type: 'object', properties: { at: { type: 'integer' } } } } }`;
-const AFTER_A_CALL: (typeof BAD)[number] = [
-  'what is sent after a call',
-  `const { tool_calls, ...message } = await ask({ tools: [${TOOL}] });
+const TOOL = `{ type: 'function', function: { name: 'look', parameters: { type: 'object', properties: { at: { type: 'integer' } }, required: ['at'] } } }`;
+test('what is sent after a call is found by the check', async () => {
+  const text = `const { tool_calls, ...message } = await ask({ tools: [${TOOL}] });
    for (const call of tool_calls ?? []) call.function.arguments = JSON.parse(call.function.arguments);
-   await ask({ messages: [user, { ...message, tool_calls }] })`,
-  /400: messages\.1\.tool_calls\.0\.function\.arguments: .*string.*\{"at":1\}/,
-];
-
-test.each([BAD[0]!, BAD[2]!, AFTER_A_CALL])('%s is found by the check', async (_, text, message) => {
+   await ask({ messages: [user, { ...message, tool_calls }] })`;
   const findings = await checkAgent({
-    open: (onAsked) => agent(text, { onAsked }),
-    ...{ lost: [], silenceSeconds: 60, say: () => undefined },
+    environment: agent(text),
+    ...{ silenceSeconds: 60, say: () => undefined },
   });
-  expect(findings).toMatchObject([{ check: 'task train-0', problem: expect.stringMatching(message) as string }]);
+  const problem = expect.stringMatching(/400: messages\.1\.tool_calls\.0\.function\.arguments: .*string.*\{"at":1\}/);
+  expect(findings).toMatchObject([{ check: 'task train-0', problem: problem as string }]);
 });
 
 const GOOD: [name: string, text: string][] = [
@@ -121,21 +116,4 @@ test('what the policy server refuses fails the rollout too', async () => {
   });
   const rollout = rolloutOf(agent('await ask({ messages: [user, user] })'), { client: refusing });
   await expect(rollout).rejects.toMatchObject({ type: 'PolicyRequestRejected' });
-});
-
-test('a batch counts them by their cause, whatever place and task they are of', async () => {
-  const text = `if (task !== 'test-0') await ask({ messages: [...Array(1 + Number(task.at(-1))).fill(user), { role: 'tool', tool_call_id: 5, content: task }] })`;
-  const environment = agent(text);
-  try {
-    const { summary } = await played({
-      ...{ environment, client, policy, tasks: ids, maxAttempts: 3 },
-      store: openFolderStore(join(root, 'store')),
-    });
-    expect(summary).toMatchObject({ scored: 1, broken: 2, meanReward: 1, errors: { BadEnvironment: 2 } });
-    expect(summary.causes).toMatchObject([
-      { type: 'BadEnvironment', count: 2, message: expect.stringMatching(/messages\.\d\.tool_call_id: .*5/) as string },
-    ]);
-  } finally {
-    await environment.close();
-  }
 });

@@ -16,7 +16,6 @@ import { restrictToAllowed } from '../../../src/domain/allowed';
 import { kindOf, type KindSpec } from '../../../src/domain/kinds';
 import { environments } from '../../../src/environments';
 import { bareEnvironment, startChild } from '../../../src/environments/child-process';
-import { openPrompts } from '../../../src/llm/answer';
 import { keyOf } from '../../../src/llm/client';
 import { programEnvironment } from '../../../src/policy/python';
 import { tinkerUrl } from '../../../src/policy/tinker';
@@ -168,7 +167,6 @@ describe('in a worker', () => {
     await expect(open(place)).resolves.toBeUndefined();
     await expect(open(secret)).rejects.toThrow(refused);
     await expect(moduleFiles(folder)).rejects.toThrow(refused);
-    expect(() => openPrompts({ folder })).toThrow(refused);
     expect(() => folderIn(folder, '../elsewhere')).toThrow(expect.objectContaining({ type: 'BadInput' }));
   });
 });

@@ -24,20 +24,13 @@ test('an honest environment passes, with nothing to note', async () => {
   expect(await check(ledger('none'))).toEqual({ findings: [], notes: [] });
 });
 
-test('a reward that is nearly 1 is noted, unless rounding alone makes it 1', async () => {
-  for (const [reward, count] of [
-    [0.9999, 1],
-    [0.7 + 0.2 + 0.1, 0],
-  ] as const) {
-    const notes: Finding[] = [];
-    await checkEnvironment(countingEnvironment({ reward: () => reward }), { onNote: (note) => void notes.push(note) });
-    expect(notes.filter(({ check }) => check === 'evaluate')).toHaveLength(count);
-  }
+test('a reward that is nearly 1 is noted', async () => {
+  const { notes } = await check(async () => countingEnvironment({ reward: () => 0.9999 }));
+  expect(notes.filter(({ check }) => check === 'evaluate')).toHaveLength(1);
 });
 
 const table: [violation: string, check: string][] = [
   ['malformed required', 'describe'],
-  ['required is not described', 'describe'],
   ['tool listed twice', 'describe'],
   ['empty policy', 'describe'],
   ['empty test split', 'tasks'],
@@ -49,7 +42,7 @@ const table: [violation: string, check: string][] = [
   ['maxSteps out of range', 'reset'],
   ['silent', 'reset'],
   ['shared state', 'step'],
-  ['state shared without a word', 'step'],
+  ['state shared without a word', 'evaluate'],
   ['state shared while open', 'step'],
   ['answers the first call only', 'step: 3 calls in one message'],
   ['answers a call that nobody made', 'step'],
@@ -64,8 +57,6 @@ const table: [violation: string, check: string][] = [
   ['reference depends on the process', 'evaluate'],
   ['reward out of range', 'evaluate'],
   ['reward for doing nothing', 'evaluate'],
-  ['reward is the number said', 'evaluate'],
-  ['reward for a claim', 'evaluate'],
   ['reward depends on the process', 'evaluate'],
 ];
 

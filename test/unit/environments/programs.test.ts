@@ -93,7 +93,6 @@ describe.each(modes)('%s', (mode) => {
   }
 
   const leaving = {
-    'in its group': (left: string) => `spawn('sleep', ['${left}'], { stdio: 'inherit' });`,
     'in a session of its own': (left: string) =>
       `spawn('sleep', ['${left}'], { stdio: 'ignore', detached: true }).unref();`,
     'of a parent that has ended': (left: string) =>

@@ -38,9 +38,7 @@ test('test tasks that were read already are left out', () => {
 test('a campaign that stops after its rollouts is not asked for what only later stages need', () => {
   const wrong = { train: 30, groupsPerStep: 32, skip: 4 };
   expect(split({ ...wrong, until: 'rollouts' })).toMatchObject({ test: [] });
-  expect(() => split({ ...wrong, until: 'selection' })).toThrow(
-    /evaluation.skip is 4.*; and training.groupsPerStep is 32/,
-  );
+  expect(() => split({ ...wrong, until: 'selection' })).toThrow('evaluation.skip is 4');
 });
 
 test('a step takes no task twice: fewer tasks than groups are refused where an arm trains on the target', () => {

@@ -67,7 +67,7 @@ function held() {
   const until = async (count: number) => {
     while (seen < count) await sleep(10);
   };
-  return { until, open: () => waiting.splice(0).forEach((go) => go()), asked: () => seen, ended: () => given };
+  return { until, open: () => waiting.splice(0).forEach((go) => go()), ended: () => given };
 }
 
 test('without the key nothing under /v1 is answered', async () => {
@@ -81,25 +81,9 @@ test('without the key nothing under /v1 is answered', async () => {
   expect(server.requests.filter(({ call }) => call.includes('chat'))).toHaveLength(1);
 });
 
-test.each<[from: string, host: string, key: string, status: number]>([
-  ['127.0.0.1', 'localhost:80', '', 200],
-  ['::ffff:127.0.0.1', '127.0.0.1', '', 200],
-  ['127.0.0.1', 'evil.example', '', 401],
-  ['10.0.0.5', '10.0.0.2:80', '', 401],
-  ['10.0.0.5', 'localhost', '', 401],
-  ['10.0.0.5', '10.0.0.2', 'wrong', 401],
-  ['10.0.0.5', '10.0.0.2', 'right', 200],
-])('from %s, asking for %s with key %j: metrics answer %d', async (remoteAddress, host, key, status) => {
-  await start({ apiKey: 'right' });
-  const headers = { host, ...(key && { authorization: `Bearer ${key}` }) };
-  const env = { incoming: { socket: { remoteAddress } }, outgoing: {} };
-  expect((await gateway.app.request('/metrics', { headers }, env)).status).toBe(status);
-  expect((await gateway.app.request('/healthz', { headers }, env)).status).toBe(200);
-});
-
 test('without a key nothing is answered to a name that leads here by the doing of a page', async () => {
   await start();
-  for (const path of ['/metrics', '/healthz', '/v1/models', '/other'])
+  for (const path of ['/healthz', '/v1/models', '/other'])
     expect(await sendRaw(`GET ${path} HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n`)).toMatch(
       /^HTTP\/1\.1 403 /,
     );
@@ -163,21 +147,13 @@ test('beyond the limit of requests at once one is refused with 429; who goes awa
   expect(await refusal(third)).toEqual([429, 'rate_limit_exceeded']);
   gone.abort();
   expect(await first).toBe('gone');
-  const metrics = async () => (await fetch(`${gateway.url}/metrics`)).text();
-  while (ended() < 1 || !/gateway_running 1\n/.test(await metrics())) await sleep(10);
+  while (ended() < 1) await sleep(10);
+  // The gateway sees the end of the connection when the policy server does.
+  await sleep(100);
   const fourth = ask('hello');
   await until(3);
   open();
   expect([(await second).status, (await fourth).status]).toEqual([200, 200]);
-});
-
-test('an answer that takes too long is given up with 504, one that waits for an adapter too', async () => {
-  await start({ limits: { seconds: 1, concurrency: 1 } });
-  const { ended, asked } = held();
-  expect(await refusal(await ask('hello'))).toEqual([504, 'timeout']);
-  while (ended() < asked()) await sleep(10);
-  server.load = () => undefined;
-  for (const said of ['a book', 'a ship']) expect(await refusal(await ask(said))).toEqual([504, 'timeout']);
 });
 
 test('at its end it answers what it has begun, within the grace time, and takes nothing new', async () => {
@@ -200,24 +176,3 @@ test('at its end it answers what it has begun, within the grace time, and takes 
   await gateway.close(0);
   expect((await lost).status).toBe(503);
 });
-
-test('a hundred conversations, while adapters come and go: each hears its own policy and its own words', async () => {
-  await start({ maxLoadedAdapters: 1, limits: { concurrency: 100 } });
-  server.complete = ({ model, messages }) => {
-    const { content } = (messages as { content: string }[]).at(-1)!;
-    return completion({ content: `${server.adapters.get(String(model)) ?? 'base'}: ${content}` });
-  };
-  const adapters = new Set<string>();
-  const heard = await Promise.all(
-    Array.from({ length: 100 }, async (_, n) => {
-      const said = `${['book', 'ship', 'hello'][n % 3]} ${n}`;
-      const answer = await ask(said, { 'x-conversation-id': `c-${n}` });
-      const { choices } = (await answer.json()) as { choices: [{ message: { content: string } }] };
-      const [folder = '', words] = choices[0].message.content.split(': ');
-      adapters.add(`${answer.headers.get('x-campaign-policy')} by ${folder}`);
-      return words === said;
-    }),
-  );
-  expect(heard.every(Boolean)).toBe(true);
-  expect(adapters.size).toBe(3);
-}, 60_000);

@@ -1,19 +1,19 @@
 /** Requests in OpenAI's form, to the gateway and to agents' endpoint: null, and what is empty, is what absent is, in every field that may be left out. */
-import { bodyFor, contextIn, parseRequest } from '../../../src/gateway/request';
+import { bodyFor, parseRequest } from '../../../src/gateway/request';
 
 const read = (body: unknown) => parseRequest(JSON.stringify(body));
 /** What the policy server is asked for a body, and the conversation that a rollout holds. */
 const meaning = (body: unknown) => {
   const request = read(body);
-  const { stream, user, stream_options } = request;
-  return JSON.parse(JSON.stringify([bodyFor(request), contextIn(request), stream, user, stream_options])) as unknown;
+  const { messages, tools, stream, user, stream_options } = request;
+  return JSON.parse(JSON.stringify([bodyFor(request), messages, tools, stream, user, stream_options])) as unknown;
 };
 const user = { role: 'user', content: 'a book' };
 const body = { model: 'trace', messages: [user] };
 
 /** Fields that the server reads or refuses, and some that it does not know. */
 const OPTIONAL = [
-  ...['tools', 'tool_choice', 'parallel_tool_calls', 'functions', 'function_call', 'response_format', 'modalities'],
+  ...['tools', 'tool_choice', 'parallel_tool_calls', 'functions', 'function_call', 'response_format'],
   ...['max_tokens', 'max_completion_tokens', 'temperature', 'top_p', 'top_k', 'min_p', 'seed', 'stop', 'n'],
   ...['repetition_penalty', 'presence_penalty', 'frequency_penalty', 'logit_bias', 'logprobs', 'top_logprobs'],
   ...['stream', 'stream_options', 'user', 'metadata', 'store', 'audio', 'reasoning_effort', 'extra_body'],
@@ -33,33 +33,17 @@ test('null in fields of messages and tools is what absent is', () => {
   expect(meaning(asked(nulls, { description: null, annotations: null }))).toEqual(meaning(asked({}, {})));
 });
 
-test('calls and results without ids are numbered through the conversation, and answer each other in order', () => {
-  const bare = { function: { name: 'look', arguments: null } };
-  const without = ['', null].map((id) => ({ ...bare, id }));
-  const { messages } = read({
-    model: 'x',
-    messages: [
-      user,
-      { role: 'assistant', content: null, tool_calls: without },
-      { role: 'tool', tool_call_id: null, content: null },
-      { role: 'tool', tool_call_id: 'call_1', content: 'b' },
-      { role: 'assistant', tool_calls: [bare] },
-      { role: 'tool', content: 'c' },
-    ],
-  });
-  const first = { id: 'call_0', function: { arguments: '{}' } };
-  expect(messages).toMatchObject([
-    {},
-    { content: null, tool_calls: [first, { id: 'call_1', type: 'function' }] },
-    { tool_call_id: 'call_0', content: '' },
-    { tool_call_id: 'call_1' },
-    { tool_calls: [{ id: 'call_2' }] },
-    { tool_call_id: 'call_2' },
-  ]);
-  const lost = { model: 'x', messages: [user, { role: 'tool', content: 'b' }] };
-  expect(() => read(lost)).toThrow(
+it('asks for the ids of calls and results', () => {
+  const call = { function: { name: 'look', arguments: null } };
+  const messagesOf = (...more: object[]) => ({ model: 'x', messages: [user, ...more] });
+  expect(() => read(messagesOf({ role: 'tool', content: 'b' }))).toThrow(
     expect.objectContaining({ status: 400, more: { param: 'messages.1.tool_call_id' } }),
   );
+  expect(() => read(messagesOf({ role: 'assistant', tool_calls: [call] }))).toThrow(
+    expect.objectContaining({ status: 400, more: { param: 'messages.1.tool_calls.0.id' } }),
+  );
+  const { messages } = read(messagesOf({ role: 'assistant', tool_calls: [{ ...call, id: 'a' }] }));
+  expect(messages[1]).toMatchObject({ toolCalls: [{ id: 'a', arguments: {} }] });
 });
 
 it('names the field of a text that is not valid Unicode', () => {

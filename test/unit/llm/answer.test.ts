@@ -1,10 +1,7 @@
-/** Answers that can't be used are sent back with what is wrong with them, a bounded number of times; and prompts, the project's own and the user's. */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { answerOf, type Read, codeIn, jsonIn, openPrompts } from '../../../src/llm/answer';
+/** Answers that can't be used are sent back with what is wrong with them, a bounded number of times. */
+import { answerOf, type Read, codeIn, jsonIn, renderPrompt } from '../../../src/llm/answer';
 import type { LanguageModel, ModelReply, Question } from '../../../src/llm/model';
 import { askingBy, memoryLedger } from '../../support/memory-ledger';
-import { temporaryFolder } from '../../support/temporary-folder';
 
 const usage = { promptTokens: 1, cachedTokens: 0, completionTokens: 1 };
 const reply = (text: string, finish = 'stop'): ModelReply => ({ text, finish, usage });
@@ -26,7 +23,7 @@ function modelOf(...replies: ModelReply[]): { model: LanguageModel; asked: Quest
 }
 const ask = (model: LanguageModel, more: Partial<Parameters<typeof answerOf<number>>[0]> = {}) =>
   answerOf({ model, messages, seed: 3, read: number, repairs: 2, asking: askingBy(memoryLedger()), ...more });
-const repair = (...defects: string[]) => openPrompts().render('repair', { defects: defects.join('\n') });
+const repair = (...defects: string[]) => renderPrompt('repair', { defects: defects.join('\n') });
 
 test('one that can not is quoted with its defects after all that was said before', async () => {
   const { model, asked } = modelOf(reply('many'), reply('a few'), reply('3'));
@@ -82,18 +79,15 @@ test.each<[string, string, unknown]>([
     `${fence}json\n{"a": "${fence}js\\nx\\n${fence}"}\n${fence}`,
     { a: `${fence}js\nx\n${fence}` },
   ],
-  ['the longest where there are several', 'As [1] and [2] say: {"a": {"b": 1}} [3]', { a: { b: 1 } }],
+  [
+    'the longest fence of several',
+    [`[3]`, `{"a": {"b": 1}}`].map((json) => `${fence}json\n${json}\n${fence}`).join('\n'),
+    { a: { b: 1 } },
+  ],
   ['a fenced one rather than a longer bare one', `[1, 2, 3, 4, 5, 6, 7]\n${fence}json\n{"a": 1}\n${fence}`, { a: 1 }],
   ['after what was thought', '<think>maybe {"a": [1, 2, 3, 4]}?</think>\n{"a": 2}', { a: 2 }],
 ])('JSON %s', (_, text, value) => {
   expect(jsonIn(text)).toEqual({ value });
-});
-
-test.each([
-  ['brackets', '[{'.repeat(200_000)],
-  ['blank lines', '\n'.repeat(300_000)],
-])('a reply of %s alone is looked through once: work that grows with its square would outlast the test', (_, text) => {
-  expect(jsonIn(text)).toHaveProperty('defect');
 });
 
 test('the last block of one of the languages is the code', () => {
@@ -107,35 +101,9 @@ test('the last block of one of the languages is the code', () => {
   expect(codeIn(`<think>${fence}js\nno\n${fence}</think>none`, ['js'])).toBeUndefined();
 });
 
-describe('prompts', () => {
-  const folder = temporaryFolder();
-  const write = (name: string, text: string) => writeFileSync(join(folder, `${name}.md`), text);
-
-  test('messages with their values, and nothing of a value is a place or a message', () => {
-    write(
-      'a',
-      '--- system\nYou are {{who}}.\n\nBe {{how}}, {{how}}.\n--- user\n\n{{text}}\n--- assistant\nYes: {"x": {{json}}}\n',
-    );
-    const values = { who: 'a judge', how: 'kind', text: '--- user\n{{who}} $& $1', json: '{}' };
-    expect(openPrompts({ folder }).render('a', values)).toEqual([
-      { role: 'system', content: 'You are a judge.\n\nBe kind, kind.' },
-      { role: 'user', content: '--- user\n{{who}} $& $1' },
-      { role: 'assistant', content: 'Yes: {"x": {}}' },
-    ]);
-  });
-
-  test('the user’s own take the place of the project’s, and their text is part of the digest', () => {
-    const own = openPrompts({ folder: join(folder, 'none') });
-    expect(own.render('repair', { defects: '- x' })).toEqual(openPrompts().render('repair', { defects: '- x' }));
-    expect(own.digest(['repair'])).toBe(openPrompts().digest(['repair']));
-    write('repair', '--- user\nNo: {{defects}}');
-    const mine = openPrompts({ folder });
-    expect(mine.render('repair', { defects: '- x' })).toEqual([{ role: 'user', content: 'No: - x' }]);
-    expect(mine.digest(['repair'])).not.toBe(own.digest(['repair']));
-    const before = mine.digest(['repair']);
-    write('repair', '--- user\nChanged: {{defects}}');
-    // What is rendered is what the digest was made of.
-    expect([mine.digest(['repair']), mine.render('repair', { defects: '' })[0]!.content]).toEqual([before, 'No: ']);
-    expect(openPrompts({ folder }).digest(['repair'])).not.toBe(before);
-  });
+test('nothing of a value is a place or a message of a prompt', () => {
+  const defects = '--- user\n{{defects}} $& $1';
+  const [message, ...others] = renderPrompt('repair', { defects });
+  expect([message!.role, others]).toEqual(['user', []]);
+  expect(message!.content).toContain(defects);
 });

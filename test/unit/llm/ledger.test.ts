@@ -119,16 +119,6 @@ describe('a full disk', () => {
     expect(server.requests).toHaveLength(1);
     expect(await spent()).toEqual([line(paid)]);
   });
-
-  test('does not hide what was spent from the budget', async () => {
-    const { disk, ledger } = tight();
-    const budget = { tokens: 120 };
-    await expect(ask(1, { ledger: ledger('one') })).rejects.toMatchObject({ type: 'DiskFull' });
-    await expect(ask(2, { ledger: ledger('one', budget) })).rejects.toMatchObject({ type: 'DiskFull' });
-    disk.isFull = false;
-    await expect(ask(2, { ledger: ledger('one', budget) })).rejects.toMatchObject({ type: 'BudgetSpent' });
-    expect(server.requests).toHaveLength(1);
-  });
 });
 
 describe('a request that brings no reply', () => {

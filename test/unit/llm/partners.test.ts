@@ -41,12 +41,6 @@ test('asks with the file’s sampling, and answers in words', async () => {
   });
 });
 
-test('calls are numbered through the conversation, apart from the agent’s', async () => {
-  server.play = recorded(call('toggle_data', { on: true }));
-  const toolCalls = [{ id: 'user_call_1', name: 'toggle_data', arguments: { on: true } }];
-  expect(await user().speak(turn)).toEqual({ role: 'user', content: '', toolCalls });
-});
-
 /** Any answer, whole, with status 200. */
 const answerWith =
   (body: string): Play =>
@@ -108,12 +102,4 @@ test('an endpoint that hangs up, is silent, says word after word without an end,
   const gone = user();
   await server.close();
   await expect(gone.speak(turn)).rejects.toMatchObject({ type: 'PartnerUnavailable' });
-});
-
-test('no more requests at once than the file allows, and waiting for a turn is not on the clock', async () => {
-  server.play = () => new Promise((answer) => setTimeout(() => answer(say('late')), 400));
-  const busy = user({ concurrency: 2, timeoutSeconds: 1 });
-  const said = await Promise.all(Array.from({ length: 8 }, () => busy.speak(turn)));
-  expect(said).toHaveLength(8);
-  expect(server.atOnce).toBe(2);
 });

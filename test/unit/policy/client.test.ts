@@ -7,7 +7,7 @@ import type { Message, ToolSchema } from '../../../src/domain/messages';
 import type { FixedPolicy } from '../../../src/domain/rollout';
 import { modelName } from '../../../src/policy/adapters';
 import { createPolicyClient, type PolicyClient } from '../../../src/policy/client';
-import { type Merge, type Part, weightsOf } from '../../../src/policy/merge';
+import type { Merge, Part } from '../../../src/policy/merge';
 import type { TurnRequest } from '../../../src/policy/wire';
 import {
   BASE,
@@ -125,16 +125,6 @@ describe('a turn', () => {
     });
   });
 
-  test('holds numbers that go back as the policy wrote them', async () => {
-    const written = '{"order":12345678901234567890,"price":2.0,"most":1e400,"n":1e3}';
-    server.complete = () =>
-      completion({ content: '', tool_calls: [{ id: 'c', function: { name: 'f', arguments: written } }] }, 'tool_calls');
-    const { message } = await ask();
-    await client.sample(request({ messages: [...conversation, message] }));
-    const { messages } = server.requests.at(-1)!.body as { messages: { tool_calls?: object[] }[] };
-    expect(messages.at(-1)!.tool_calls).toMatchObject([{ function: { name: 'f', arguments: written } }]);
-  });
-
   test('has arguments that are no JSON object in its text: they are the policy’s mistake', async () => {
     const tool_calls = [
       { id: 'c', function: { name: 'f', arguments: '{"a":' } },
@@ -216,36 +206,22 @@ describe('an adapter', () => {
     expect(server.requests.at(-1)!.body['model']).toBe(nameOf(policy));
   });
 
-  test('that was loaded from a folder that is gone is loaded from its own: vLLM would end where it reads it again', async () => {
-    const policy = mixOf(await adapter('x'));
-    server.adapters.set(nameOf(policy), join(root, 'of a home that was deleted'));
-    await modelFor(client, policy);
-    expect(server.adapters.get(nameOf(policy))).toBe(await store.folder(policy.adapters[0]!.ref));
-    await modelFor(connect(), policy);
-    expect(loads()).toBe(1);
-  });
-
   const told = (answer: string): [number, string] => {
     const { status, body } = vllmAnswer(answer);
     return [status, body.error?.message ?? body.detail!];
   };
   const addLora = (said: string) => told('adapter of too high a rank')[1].replace(/'LoRA rank.*\.'/, `'${said}'`);
-  const UNEXPECTED =
-    "While loading /x, expected target modules in {'q_proj'} but received ['model.layers.0.mlp.up_proj']. Please verify that the loaded LoRA module is correct";
   const loading =
     (status: number, message: string): DialectServer['complete'] =>
     (_, response) =>
       refuse(status, { message })({}, response);
 
   test.each([
-    [...told('adapter of too high a rank'), '; start vLLM with --max-lora-rank 64'],
-    [500, addLora('LoRA rank 600 is greater than max_lora_rank 512.'), '; vLLM takes no rank above 512: lower'],
+    [...told('adapter of too high a rank'), '--max-lora-rank'],
     [...told('damaged adapter'), 'header too large'],
-    [500, addLora(UNEXPECTED), '; correct training.lora.targetModules, or --lora-target-modules of vLLM'],
-    [...told('adapter without --enable-lora'), '; start vLLM with --enable-lora'],
-    [...told('adapter that is nowhere'), '; the server has to see the home folder (CAMPAIGN_HOME) under the same path'],
-    [400, told('adapter that is nowhere')[1], '; the server has to see the home folder'],
-    [...told('no such path'), '; start vLLM with VLLM_ALLOW_RUNTIME_LORA_UPDATING=True'],
+    [...told('adapter without --enable-lora'), '--enable-lora'],
+    [...told('adapter that is nowhere'), 'CAMPAIGN_HOME'],
+    [...told('no such path'), 'VLLM_ALLOW_RUNTIME_LORA_UPDATING=True'],
     [400, 'lora_path /x: the base model has no linear module conv.1', 'no linear module'],
   ])('that is refused is not waited for: %d %s', async (status, message, said) => {
     server.load = loading(status, message);
@@ -277,30 +253,6 @@ describe('an adapter', () => {
     await expect(modelFor(worker, z)).rejects.toMatchObject(failure('AdapterRefused', '--max-lora-rank'));
   });
 
-  describe('of more than fit', () => {
-    let worker: PolicyClient;
-    let [a, b, c] = [base, base, base];
-    beforeEach(async () => {
-      worker = connect({ maxLoadedAdapters: 2 });
-      [a, b, c] = (await adapters('a b c')).map((one) => mixOf(one)) as [FixedPolicy, FixedPolicy, FixedPolicy];
-    });
-    const expectLoaded = (...policies: FixedPolicy[]) =>
-      expect([...server.adapters.keys()].sort()).toEqual(policies.map(nameOf).sort());
-
-    test('is unloaded if it is the least recently used idle one', async () => {
-      let finish = () => {};
-      server.complete = (body) =>
-        body['model'] === nameOf(a)
-          ? new Promise((done) => (finish = () => done(completion({ content: 'late' }))))
-          : completion({ content: '' });
-      const busy = ask(worker, a);
-      for (const policy of [base, b, c]) await ask(worker, policy);
-      expectLoaded(a, c);
-      finish();
-      expect((await busy).message.content).toBe('late');
-    });
-  });
-
   test('is loaded again, once, after a restart of the server; so is a merged one', async () => {
     const [x, y] = await adapters('x y');
     const [one, merged] = [mixOf(x!), mixOf({ ...x!, weight: 0.5 }, { ...y!, weight: 0.5 })];
@@ -315,25 +267,8 @@ describe('an adapter', () => {
 });
 
 describe('a policy of several adapters', () => {
-  let [x, y, z] = [] as unknown as [Part, Part, Part];
-  beforeAll(async () => ([x, y, z] = (await adapters('x y z')) as [Part, Part, Part]));
-
-  test('is served by one merged adapter, in whatever order its parts are named', async () => {
-    const parts = [
-      { ...x, weight: 0.7 },
-      { ...y, weight: -0.3 },
-    ] as const;
-    const name = await modelFor(client, mixOf(...parts));
-    expect(name).toBe(modelName((await adapter('merged-1')).ref));
-    for (const same of [mixOf(parts[1], parts[0]), mixOf({ ...z, weight: 0 }, ...parts)]) {
-      expect(weightsOf(same)).toBe(weightsOf(mixOf(...parts)));
-      expect(await modelFor(client, same)).toBe(name);
-    }
-    expect(merges).toEqual([[...parts].sort((a, b) => (a.ref.sha256 < b.ref.sha256 ? -1 : 1))]);
-    expect([...server.adapters]).toEqual([[name, await store.folder((await adapter('merged-1')).ref)]]);
-    for (const other of [mixOf({ ...x, weight: 0.6 }, parts[1]), mixOf(parts[0]), mixOf(x, y), mixOf(x)])
-      expect(weightsOf(other)).not.toBe(weightsOf(mixOf(...parts)));
-  });
+  let [x, y] = [] as unknown as [Part, Part];
+  beforeAll(async () => ([x, y] = (await adapters('x y')) as [Part, Part]));
 
   test('is served as what weighs: one adapter as it is, none as the base model', async () => {
     expect(await modelFor(client, mixOf({ ...y, weight: 0 }, x))).toBe(nameOf(mixOf(x)));

@@ -101,19 +101,6 @@ describe('a program of the Python package', () => {
     return path;
   }
 
-  test('one that says nothing for too long is killed; one that tells its progress is let go on', async () => {
-    const limited = (lines: string, onProgress?: () => void) =>
-      runPython({ python: python(lines), args: ['merge'], silentSeconds: 3, ...(onProgress && { onProgress }) });
-    const tell = `echo '{"done":1,"total":2}'; sleep 2;`;
-    const working = limited(tell + tell + tell, () => undefined);
-    // What it has started holds its pipes.
-    await expect(limited('sleep 300 & exec sleep 300')).rejects.toMatchObject({
-      type: 'PythonFailed',
-      message: expect.stringContaining('said nothing for 3 s') as string,
-    });
-    await working;
-  }, 60_000);
-
   const missing = () => join(root, 'nowhere');
   const unreadable = () => {
     const path = python('exit 0');

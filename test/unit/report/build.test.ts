@@ -64,7 +64,7 @@ const routedRollouts = (): Rollout[] => [
     const probabilities = { base: 0.2 + 0.1 * i, [one]: 0.9 - 0.1 * i };
     return {
       ...scoredRollout({ name: `routed ${i}`, task: `t${i}`, reward }),
-      routed: { chosen, policy: { base: 'base@1', adapters: [] }, probabilities, milliseconds: [3, 1, 2][i] },
+      routed: { chosen, policy: { base: 'base@1', adapters: [] }, probabilities },
     } as Rollout;
   }),
   brokenRollout('t3', 'RouterFailed', 'no answer'),
@@ -155,7 +155,7 @@ async function fullRecord(): Promise<CampaignRecord> {
     ],
     router: {
       router: await json(fittedRouter()),
-      ...{ options: ['base', one], sums: [] },
+      ...{ options: ['base', one], merged: [] },
       failed: [],
       policies: [await option('outcome_matrix', 'base', [0, 1, 0]), await option('outcome_matrix', one, [1, 1, 0])],
     },
@@ -223,28 +223,25 @@ test('every arm has its role; one that came to nothing is a row with its reason'
   expect(armOf(report, 'theirs').kind).toBe('grpo_target');
   expect(armOf(report, 'other')).toMatchObject({ reason: 'no such option', trainingRollouts: { value: null } });
   expect(armOf(report, 'oracle').successRate!.value).toBe(0.5);
-  expect(armOf(report, 'trace').stopReasons).toMatchObject([{ reason: 'agent_stop', rollouts: { value: 3, n: 3 } }]);
   expect(report.comparisons!.map(({ arm, against, difference }) => [arm, against, difference.n])).toEqual([
     ['trace', 'theirs', 3],
   ]);
 });
 
-test('rollouts: spent on training, of the iteration that is evaluated, and all that was spent to come to it', () => {
+test('rollouts: spent on training, and all that was spent to come to it', () => {
   const spent = (name: string) => {
-    const { trainingRollouts, evaluatedRollouts, trainedTo, builtOn, allRollouts, step } = armOf(report, name);
-    expect([trainedTo, builtOn]).toEqual([undefined, undefined]);
-    return [trainingRollouts.value, evaluatedRollouts?.value, allRollouts.value, step];
+    const { trainingRollouts, allRollouts } = armOf(report, name);
+    return [trainingRollouts.value, allRollouts.value];
   };
   // Calibration 6, training 40, held out 5 + 5, base on its seeds 3, itself on the target 5.
   const adapter = 6 + 40 + 5 + 5 + 3 + 5;
-  expect(spent('base')).toEqual([0, undefined, 0, undefined]);
-  expect(spent(one)).toEqual([40, 20, adapter, 2]);
+  expect(spent('base')).toEqual([0, 0]);
+  expect(spent(one)).toEqual([40, adapter]);
   // Base rollouts 7, base held out 5, outcome matrix 3 + 3.
-  expect(spent('trace')).toEqual([40, undefined, 7 + 5 + adapter + 6, undefined]);
-  expect(spent('oracle')).toEqual([40, undefined, 7 + 5 + adapter, undefined]);
+  expect(spent('trace')).toEqual([40, 7 + 5 + adapter + 6]);
+  expect(spent('oracle')).toEqual([40, 7 + 5 + adapter]);
   // Training, and its held-out evaluations.
-  expect(spent('theirs')).toEqual([40, 20, 40 + 5 + 5, 2]);
-  expect(report.budget!.value).toBe(40);
+  expect(spent('theirs')).toEqual([40, 40 + 5 + 5]);
 });
 
 test('what failed after its training has spent it, is no arm for that, and is said', async () => {
@@ -255,7 +252,6 @@ test('what failed after its training has spent it, is no arm for that, and is sa
   });
   const failed: CapabilityResult = { ...capability, status: 'failed', reason: 'RolloutsBroken: many' };
   const draft = await built({ ...changed, capabilities: [failed, second] });
-  expect(draft.budget!.value).toBe(40);
   expect(draft.arms!.map(({ role }) => role)).not.toContain('adapter');
   // Base rollouts 7, base held out 5, calibration 6, training 40, held out 5 + 5, outcome matrix 3 + 3.
   expect(armOf(draft, 'trace')).toMatchObject({ trainingRollouts: { value: 40 }, allRollouts: { value: 74 } });
@@ -277,7 +273,7 @@ test.each<[string, (arm: ArmResult) => ArmResult, object]>([
         training: { ...work!.training, rollouts: 60 },
       },
     }),
-    { trainingRollouts: { value: 40 }, evaluatedRollouts: { value: 20 }, trainedTo: { value: 60 } },
+    { trainingRollouts: { value: 40 }, training: { rollouts: { value: 60 }, bestStep: 2 } },
   ],
   [
     'took over environments: it names the capabilities, and counts what these took to calibrate',
@@ -359,11 +355,6 @@ describe('what a rollout took', () => {
   });
 });
 
-test('all that was spent leads back to its batches', async () => {
-  const { totals } = await lineage({ store, report, start: `arms.${one}.rollouts.all` });
-  expect(totals).toMatchObject({ batches: 5, scored: 6 + 5 + 5 + 3 + 5 });
-});
-
 test('iterations carry success and mean reward on held-out tasks, and the rollouts until them', () => {
   const { iterations, bestStep, rewardCurve } = armOf(report, 'theirs').training!;
   expect(iterations.map((i) => [i.step, i.rollouts.value, i.successRate.value, i.meanReward.value])).toEqual([
@@ -385,11 +376,9 @@ test('calibration is shown as it was decided; a round whose self-test failed has
   ].map((rewards) => ({ rewards }));
   const expected = calibrate({ groups, bands: record.campaign.calibration, confidence: LEVEL });
   expect(second!.calibration).toMatchObject({
-    accepted: expected.accepted,
+    verdict: expected.verdict,
     meanReward: { value: expected.meanReward, n: 3, interval: expected.intervals.meanReward },
-    passAt: { '1': { value: expected.passAt['1'] } },
   });
-  expect(report.capabilities![0]!.calibration).toEqual(second!.calibration);
 });
 
 describe('with branches', () => {
@@ -402,13 +391,12 @@ describe('with branches', () => {
     });
     return summaryOf(purpose, title, rollouts);
   };
-  const curve = '{"step":1,"reward":0.5,"reward_by_branch":{"twin":0.9,"special":0.1}}\n{"step":2,"reward":0.6}\n';
   const withBranches = async (after: RewardOf, title: string): Promise<Report> => {
     const [first] = record.capabilities!;
     const before = await onSeeds('held_out', `${title}: base`, (_, branch) => Number(branch === 'twin'));
     const heldOut = await onSeeds('held_out', `${title}: best`, after);
     const best = { ...first!.best!, heldOut };
-    const training = { ...first!.work!.training, metrics: await metricsOf(curve) };
+    const { training } = first!.work!;
     const calibrationRollouts = await onSeeds('calibration', `${title}: calibration`, (seed, branch) =>
       branch === 'twin' || seed % 3 === 0 ? 1 : 0.1,
     );
@@ -436,21 +424,16 @@ describe('with branches', () => {
     ]);
     const at = `capabilities.${one}.validation.synthesized`;
     expect(statement!.behind.slice(0, 2)).toEqual([`${at}.twin.difference`, `${at}.special.difference`]);
-    expect(gamed.verdict.map(({ behind }) => behind)).toContainEqual(statement!.behind);
+    expect(gamed.doubts.map(({ behind }) => behind)).toContainEqual(statement!.behind);
     // It stays an option of the router.
     expect(gamed.router!.choices!.map(({ option }) => option)).toContain(one);
     const { totals } = await lineage({ store, report: gamed, start: `${at}.twin.difference` });
     expect(totals.scored).toBe(96);
   });
 
-  test.each<[string, RewardOf]>([
-    ['gains on one and keeps the other', (seed, branch) => Number(branch === 'special' || seed > 34)],
-    ['loses on both', (seed) => Number(seed > 40)],
-    ['changes nothing', (_, branch) => Number(branch === 'twin')],
-  ])('one that %s is not', async (title, after) => {
-    const { validation, statement } = (await withBranches(after, title)).capabilities![0]!;
-    expect(statement!.rewardHacking).toBe(false);
-    expect(validation!.branches).toHaveLength(2);
+  test('one that gains on one branch and keeps the other is not', async () => {
+    const after: RewardOf = (seed, branch) => Number(branch === 'special' || seed > 34);
+    expect((await withBranches(after, 'kept')).capabilities![0]!.statement!.rewardHacking).toBe(false);
   });
 });
 
@@ -461,27 +444,24 @@ test('selection: outcomes of the labeled rollouts, votes out of all passes, thos
   // What an analyst gives outright has no votes and no statistics.
   const { selection } = await built({ ...record, selection: { ...record.selection!, labels: [], failedPasses: [] } });
   expect(selection).toMatchObject({ passes: 0, candidates: [{ name: one, selected: true }, { name: two }] });
-  expect(selection!.candidates[0]!.coverage).toMatchObject({ value: null, n: 0 });
+  expect(selection!.candidates[0]!.coverage).toBeUndefined();
 });
 
-test('the router: what it chose, how sure it was, and what it could not route', () => {
-  const { kind, constant, choices, errors, crossValidation, latency } = report.router!;
+test('the router: what it chose', () => {
+  const { kind, constant, choices, crossValidation } = report.router!;
   expect([kind, constant]).toEqual(['learned', undefined]);
   expect(
-    choices!.map(({ option, share, probability, successRate }) => [
-      ...[option, share.value, share.n, probability?.value],
-      ...[successRate!.value, successRate!.n],
+    choices!.map(({ option, share, successRate }) => [
+      ...[option, share.value, share.n, successRate.value, successRate.n],
     ]),
   ).toEqual([
-    ['base', 1 / 3, 3, expect.closeTo(0.3), 0, 1],
-    [one, 2 / 3, 3, expect.closeTo(0.8), 1, 2],
+    ['base', 1 / 3, 3, 0, 1],
+    [one, 2 / 3, 3, 1, 2],
   ]);
-  expect(errors).toMatchObject({ value: 1, n: 4 });
   expect(crossValidation.forms).toMatchObject([
     { form: 'constant', kept: false, successRate: { value: 0.5, n: 12 } },
     { form: 'ridge', kept: true, successRate: { value: 0.6, n: 12 } },
   ]);
-  expect(latency).toMatchObject({ value: 2, n: 3, unit: 'milliseconds' });
   const half = normalQuantile(0.5 + LEVEL / 2) * 0.1;
   expect(crossValidation.routed.interval).toMatchObject({ low: 0.6 - half, high: 0.6 + half, level: LEVEL });
   expect(crossValidation.oracle.interval!.high).toBe(1);
@@ -499,7 +479,7 @@ async function withOption(name: string, router: object): Promise<CampaignRecord>
 
 test('a sum is a row of its own that has cost what its parts have', async () => {
   const sum = `${one}+${two}`;
-  const summed = await built(await withOption(sum, { sums: [[one, two]] }));
+  const summed = await built(await withOption(sum, { merged: [[one, two]] }));
   const { trainingRollouts, ...row } = armOf(summed, sum);
   expect(row).toMatchObject({ role: 'merged', status: 'completed', successRate: { value: 0.75 } });
   expect(trainingRollouts.value).toBe(armOf(summed, one).trainingRollouts.value);
@@ -510,27 +490,17 @@ test('a sum is a row of its own that has cost what its parts have', async () => 
 
 test('an adapter is judged by all tasks of the target that it was tried on, each once', () => {
   const { onTarget, statement } = report.capabilities!.find(({ name }) => name === 'tell_what_is_asked')!;
-  expect(onTarget!.batches.map(({ of, difference }) => [of, difference.n])).toEqual([
-    ['held_out', 5],
-    ['router', 3],
-    ['test', 4],
-  ]);
-  // In this record the sets share their tasks.
-  expect(onTarget!.all).toMatchObject({ id: 'capabilities.tell_what_is_asked.on_target', n: 5 });
+  // Held-out 5, router's 3, test 4; in this record the sets share their tasks.
+  expect(onTarget).toMatchObject({ id: 'capabilities.tell_what_is_asked.on_target', n: 5 });
   expect(statement!.verdict).toBe('no_gain');
 });
 
-test('every interval has the level of the campaign', () => {
-  const levels = figuresIn(report).flatMap(({ interval }) => interval?.level ?? []);
-  expect(new Set(levels)).toEqual(new Set([LEVEL]));
-  const methods = new Set(figuresIn(report).flatMap(({ interval }) => interval?.method ?? []));
-  expect([...methods].sort()).toEqual([
-    'bootstrap over tasks',
-    'normal over tasks',
-    'over seeds',
-    'sign-flip test over tasks',
-    'wilson',
-  ]);
+test('every figure has artifacts and an id of its own, and its interval the level of the campaign', () => {
+  const figures = figuresIn(report);
+  const byId = new Map(figures.map((one) => [one.id, one]));
+  for (const one of figures) expect(one).toEqual(byId.get(one.id));
+  expect(figures.filter(({ n, value, from }) => n > 0 && (!Number.isFinite(value) || from.length === 0))).toEqual([]);
+  expect(new Set(figures.flatMap(({ interval }) => interval?.level ?? []))).toEqual(new Set([LEVEL]));
 });
 
 test('rollouts are counted by purpose; tokens as they were returned', () => {

@@ -6,7 +6,6 @@ import type { Message } from '../../../src/domain/messages';
 import type { CampaignRecord } from '../../../src/domain/results';
 import type { Rollout, ScoredRollout } from '../../../src/domain/rollout';
 import { buildReport } from '../../../src/report/build/report';
-import { lineage } from '../../../src/report/lineage';
 import type { Report } from '../../../src/report/model';
 import { completeReport } from '../../../src/report/render';
 import { scoredRollout } from '../../support/scored-rollout';
@@ -114,23 +113,15 @@ async function recordOf(o: {
   };
 }
 
-test('the base model: success rate with interval and n, mean reward, and groups of tasks', async () => {
-  const trainTasks = ['t0', 't1', 't2', 't3'].map((id, n) => {
-    return { id, split: 'train' as const, groups: [n < 2 ? 'loans' : 'returns'] };
-  });
+test('the base model: success rate with interval and n, and mean reward', async () => {
   const baseOf = async (rollouts: Rollout[]) => {
     const baseRollouts = await batch('base_rollouts', JSON.stringify(rollouts), rollouts);
-    return (await built({ ...startedCampaign(baseRollouts), stoppedAfter: 'rollouts' }, { trainTasks })).base!;
+    return (await built({ ...startedCampaign(baseRollouts), stoppedAfter: 'rollouts' })).base!;
   };
-  const { successRate, meanReward, groups } = await baseOf(
-    [0, 0.5, 1, 1].map((reward, n) => rolloutOf(`t${n}`, reward)),
-  );
-  expect(successRate).toMatchObject({ value: 0.5, n: 4, interval: { level: 0.95, method: 'wilson' } });
-  expect(meanReward).toMatchObject({ value: 0.625, n: 4 });
-  expect(groups!.map(({ group, tasks, arms }) => [group, tasks, arms[0]!.successRate.value])).toEqual([
-    ['loans', 2, 0],
-    ['returns', 2, 1],
-  ]);
+  expect(await baseOf([0, 0.5, 1, 1].map((reward, n) => rolloutOf(`t${n}`, reward)))).toMatchObject({
+    successRate: { value: 0.5, n: 4, interval: { level: 0.95, method: 'wilson' } },
+    meanReward: { value: 0.625, n: 4 },
+  });
   expect(await baseOf([brokenRollout('t0', 'BadEnvironment', 'no')])).toMatchObject({
     successRate: { value: null, n: 0 },
   });
@@ -143,7 +134,7 @@ describe('selection', () => {
   });
 
   test('a cited step has its trajectory and the messages around it; nothing is made up for what cannot be found', () => {
-    const [first, last, elsewhere, beyond] = report.selection!.evidence![0]!.citations;
+    const [first, last, elsewhere, beyond] = report.selection!.candidates[0]!.citations;
     expect(first).toMatchObject({ rollout: a, task: 'a', attempt: 0, outcome: 'failed', message: 2 });
     expect(first!.context).toEqual([
       { message: 1, role: 'user', text: 'Cancel it.' },
@@ -155,52 +146,43 @@ describe('selection', () => {
     expect(beyond).toMatchObject({ task: 'a', message: 77, context: [] });
   });
 
-  test('a LACKING trajectory has the message that most passes cite, and what the first of them says', async () => {
-    const { evidence } = report.selection!;
-    expect(evidence!.map(({ capability: name }) => name)).toEqual([capability]);
-    const { lacking } = evidence![0]!;
+  test('a LACKING trajectory has the message that most passes cite, and what the first of them says; without any, examples show their end', async () => {
+    const stepsOf = ({ selection }: Report) => selection!.candidates[0]!.citations;
     // b is LACKING in one pass, which gives no reason for it.
-    const cited = { rollout: a, says: 'makes #W1 up', message: 2, lacking: 3, passes: 6, citing: 2 };
-    expect(lacking).toEqual([expect.objectContaining(cited)]);
-    expect(lacking![0]!.context.map(({ message }) => message)).toEqual([1, 2, 3]);
+    const [lacking, ...more] = stepsOf(report).slice(4);
+    expect([lacking!.rollout, lacking!.says, lacking!.message, more.length]).toEqual([a, 'makes #W1 up', 2, 0]);
+    expect(lacking).toMatchObject({
+      votes: 'lacking in 3 of 6 passes',
+      context: [1, 2, 3].map((message) => ({ message })),
+    });
     const whole = [pass(0, [b], { reasons: because(b, undefined, 'all of it') })];
     const without = await built(await recordOf({ discovery, passes: whole }));
-    expect(without.selection!.evidence![0]!.lacking).toEqual([
-      expect.objectContaining({ rollout: b, says: 'all of it', citing: 0, context: [] }),
+    expect(stepsOf(without).at(-1)).toMatchObject({ rollout: b, says: 'all of it', context: [] });
+    const { name, definition } = discovery.candidates[0]!;
+    const plain = { candidates: [{ name, definition, examples: [a] }], faults: [] };
+    const ends = stepsOf(await built(await recordOf({ discovery: plain, passes: [] })));
+    expect(ends).toMatchObject([
+      { rollout: a, message: 4 },
+      { rollout: b, message: 4 },
     ]);
   });
 
   test('faults: what was found, and the failed trajectories that passes put down to it more often than to the agent', async () => {
-    const { found, trajectories } = report.selection!.faults!;
+    const { found, counts, examples } = report.selection!.faults!;
     expect(found).toMatchObject([{ of: 'environment', citations: [{ rollout: c, task: 'c', says: 'cut' }] }]);
-    expect(trajectories).toEqual({
-      environment: expect.objectContaining({ value: 1, n: 3, unit: 'count' }),
-      user: expect.objectContaining({ value: 0, n: 3 }),
-      examples: [
-        {
-          ...{ rollout: c, task: 'c', attempt: 0, outcome: 'failed' },
-          ...{ of: 'environment', reason: 'times out', votes: 3, passes: 5 },
-        },
-      ],
-    });
+    expect(counts).toMatchObject({ environment: { value: 1, n: 3, unit: 'count' }, user: { value: 0, n: 3 } });
+    expect(examples).toMatchObject([
+      { rollout: c, task: 'c', says: 'times out', votes: 'environment in 3 of 5 passes' },
+    ]);
     // Half of the passes is no majority.
     const [user, agent] = [fault('user', 'is rude'), fault('agent', 'never asked')];
     const two = [pass(0, [], { failures: user }), pass(1, [], { failures: agent })];
     const { faults } = (await built(await recordOf({ discovery, passes: two }))).selection!;
-    expect(faults!.trajectories).toMatchObject({ user: { value: 0 }, examples: [] });
-  });
-
-  test('agreement is a figure over trajectories that leads back to the passes', async () => {
-    const { agreement } = report.selection!.candidates[0]!;
-    expect(agreement).toMatchObject({ id: `selection.${capability}.agreement`, n: 4 });
-    expect(agreement!.value).toBeGreaterThan(0);
-    expect(agreement!.value).toBeLessThan(0.667);
-    const { root } = await lineage({ store, report, start: agreement!.id });
-    expect(root.inputs).toHaveLength(passes.length);
+    expect(faults).toMatchObject({ counts: { user: { value: 0 } }, examples: [] });
   });
 });
 
-test('what language models cost is summed up by role and step, beside the budget, and absent where nothing was asked', async () => {
+test('what language models cost is summed up beside the budget, and absent where nothing was asked', async () => {
   const spent = (step: string, dollars?: number, role: PayingRole = 'analyst') => ({
     ...{ role, step, requests: 2, promptTokens: 300, cachedTokens: 100, completionTokens: 50 },
     ...(dollars !== undefined && { dollars }),
@@ -209,13 +191,6 @@ test('what language models cost is summed up by role and step, beside the budget
   const costOf = async (...all: BuiltOf['spent']) => (await built(record, { spent: all })).cost!.languageModel;
   const ofUser = spent('held_out', 0.5, 'user');
   expect(await costOf(spent('discovery', 0.25), spent('labels'), ofUser)).toEqual({
-    roles: [
-      {
-        ...{ role: 'analyst', requests: 4, promptTokens: 600, cachedTokens: 200, completionTokens: 100 },
-        ...{ dollars: 0.25, unpriced: 2 },
-      },
-      { role: 'user', requests: 2, promptTokens: 300, cachedTokens: 100, completionTokens: 50, dollars: 0.5 },
-    ],
     steps: [spent('discovery', 0.25), spent('labels'), ofUser],
     total: {
       ...{ step: 'all', requests: 6, promptTokens: 900, cachedTokens: 300, completionTokens: 150 },

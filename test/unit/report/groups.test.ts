@@ -27,17 +27,16 @@ async function columns() {
   return new Map(await Promise.all(means));
 }
 
-test('one row a group with evaluated tasks, and all tasks at the end; a figure leads back to its rollouts', async () => {
+test('one row a group with evaluated tasks; a figure leads back to its rollouts', async () => {
   const { groups = [] } = groupsOf({ columns: await columns(), tasks, level, id: 'groups' });
-  const rates = groups.map(({ arms }) => arms.flatMap((one) => [one.successRate.value, one.meanReward.value]));
+  const rates = groups.map(({ arms }) => arms.map((one) => one.successRate.value));
   expect(groups.map(({ group, tasks: n }, i) => [group, n, ...rates[i]!])).toEqual([
-    ['airline', 2, 0, 0.25, 1, 1],
-    ['needs key', 1, 1, 1, 1, 1],
-    ['retail', 1, 1, 1, 1, 1],
-    ['overall', 4, 0.25, 0.375, 0.75, 0.8125],
+    ['airline', 2, 0, 1],
+    ['needs key', 1, 1, 1],
+    ['retail', 1, 1, 1],
   ]);
   const report = completeReport({ ...reportFixture(), groups });
-  const found = await lineage({ store, report, start: 'groups.airline.trace.mean_reward' });
+  const found = await lineage({ store, report, start: 'groups.airline.trace.success_rate' });
   expect(found.totals).toMatchObject({ batches: 1, scored: 4, successes: 3 });
 });
 

@@ -1,81 +1,34 @@
 /** Which policy the report says to ship, what it doubts, and the verdict on each adapter; all of it follows from the figures. */
 import { type Figure, figuresIn } from '../../../src/domain/artifacts';
-import { gainsAnything, pairedDifference, successDifference, together } from '../../../src/domain/statistics';
-import { seededRandom } from '../../../src/domain/seeds';
-import { statementOf } from '../../../src/report/adapters';
-import { differenceFigure } from '../../../src/report/build/figures';
+import { gainsAnything, pairedDifference } from '../../../src/domain/statistics';
+import { statementOf } from '../../../src/report/verdict';
 import type { CapabilityDraft } from '../../../src/report/capability-model';
-import { type Arm, type ReportDraft, reportSchema } from '../../../src/report/model';
-import { recommendationOf } from '../../../src/report/recommendation';
-import { completeReport, renderReport } from '../../../src/report/render';
-import { figure, ref, reportFixture } from '../../support/report-fixture';
+import type { Arm, ReportDraft } from '../../../src/report/model';
+import { completeReport } from '../../../src/report/render';
+import { figure, reportFixture } from '../../support/report-fixture';
 
 const armOf = (draft: ReportDraft, name: string): Arm => draft.arms!.find((one) => one.name === name)!;
-
-describe('schema', () => {
-  test('a report survives its JSON', () => {
-    const { json } = renderReport({ report: reportFixture() });
-    expect(reportSchema.parse(JSON.parse(json))).toEqual(completeReport(reportFixture()));
-  });
-
-  const rateIs = (change: Partial<Figure>) => (draft: ReportDraft) =>
-    void Object.assign(draft.arms![0]!.successRate!, change);
-  const tasks = Array.from({ length: 401 }, (_, i) => `t${i}`);
-  test.each<[string, (draft: ReportDraft) => void, RegExp]>([
-    ['a figure without an artifact', rateIs({ from: [] }), /names the artifacts/],
-    ['a value that is not finite', rateIs({ value: NaN }), /expected number/],
-    [
-      'an id of two different figures',
-      ({ router, arms }) => {
-        router!.crossValidation.base = { ...arms![0]!.successRate!, n: 7 };
-      },
-      /two different figures have the id arms.base.success_rate/,
-    ],
-    [
-      'an inline matrix that lacks a row',
-      ({ solverMatrix }) => void solverMatrix!.inline!.outcomes.pop(),
-      /one row per task/,
-    ],
-    [
-      'an inline matrix of many tasks',
-      ({ solverMatrix }) => {
-        solverMatrix!.inline = { tasks, options: ['base'], outcomes: tasks.map(() => [1]) };
-      },
-      /more than 400 tasks/,
-    ],
-    ['an evaluated arm without a success rate', ({ arms }) => void delete arms![0]!.successRate, /has a successRate/],
-    [
-      'a kind of what is no baseline',
-      ({ arms }) => void (arms![0]!.kind = 'learned'),
-      /a baseline, and nothing else, has a kind/,
-    ],
-  ])('%s is refused', (_, change, message) => {
-    const draft = reportFixture();
-    change(draft);
-    expect(() => completeReport(draft)).toThrow(message);
-  });
-});
 
 describe('verdict', () => {
   test('doubts failed arms, leakage, failed passes and what the router could not do, and is short where the campaign was', () => {
     const draft = reportFixture();
-    const doubts = () => completeReport(draft).verdict.length;
+    const doubts = () => completeReport(draft).doubts.length;
     const before = doubts();
     Object.assign(draft.leakage!, { passed: false, hits: [{ where: 'definition of x', task: 'test-3' }] });
     Object.assign(draft.arms!.at(-1)!, { status: 'failed', reason: 'budget spent' });
     draft.selection!.failedPasses = [3, 7].map((pass) => ({ pass, reason: 'AnalystFailed: no JSON' }));
-    Object.assign(draft.router!.errors!, { value: 3 });
     draft.router!.failed = [{ name: 'tell_the_price', reason: 'BadInput: another rank' }];
-    expect(doubts()).toBe(before + 5);
+    expect(doubts()).toBe(before + 4);
     const early = { campaign: { ...draft.campaign, status: 'completed' as const, stage: 'rollouts' as const } };
-    expect(completeReport(early).verdict).toHaveLength(1);
+    expect(completeReport(early).doubts).toHaveLength(1);
   });
 
   test('rests on figures and artifacts of the report only', () => {
     const report = completeReport(reportFixture());
-    const figures = figuresIn({ ...report, verdict: [] });
+    const figures = figuresIn({ ...report, doubts: [] });
     const known = new Set([...figures.map(({ id }) => id), ...JSON.stringify(report).match(/[0-9a-f]{64}/g)!]);
-    for (const { behind } of report.verdict) for (const start of behind) expect(known).toContain(start);
+    for (const { behind } of [...report.recommendation!.sentences, ...report.doubts])
+      for (const start of behind) expect(known).toContain(start);
   });
 });
 
@@ -109,15 +62,14 @@ describe('recommendation', () => {
     ['a baseline that solves more of these tasks', { between: [3, 17] }, 'grpo_target'],
     ['base, where nothing is significantly better', { trace: [1, 2], target: [5, 2], between: [1, 5] }, 'base'],
   ])('of %s', (_, of, arm) => {
-    const { recommendation, verdict } = completeReport(draftOf(of));
+    const { recommendation } = completeReport(draftOf(of));
     expect(recommendation!.arm).toBe(arm);
-    // It comes first, and once.
-    expect(verdict[0]).toEqual({ text: recommendation!.text, behind: recommendation!.behind });
+    expect(recommendation!.sentences[0]!.behind).toContain(`arms.${arm}.success_rate`);
   });
 
   test('the success of what is shipped is said to be from the tasks that chose it', () => {
     const selection = (draft: ReportDraft) =>
-      completeReport(draft).verdict.filter(({ text }) => text.startsWith('Selection effect'));
+      completeReport(draft).doubts.filter(({ text }) => text.startsWith('Selection effect'));
     expect(selection(draftOf({ between: [12, 4] }))[0]!.behind).toEqual(['arms.trace.success_rate']);
     expect(selection(draftOf({ trace: [1, 2], target: [5, 2], between: [1, 5] }))).toEqual([]);
   });
@@ -158,40 +110,6 @@ describe('recommendation', () => {
     ]);
   });
 
-  test.each([0, 1, 4, 9])(
-    'with the routed policy and %d baselines that are as good as base, base is shipped in at least 95%% of the draws',
-    (baselines) => {
-      const random = seededRandom('candidates alike', baselines);
-      const draw = (id: string): Figure => {
-        const p = random();
-        const value = random() < 0.5 ? 0.05 : -0.05;
-        // The interval excludes zero just where p is below 0.05.
-        const reach = 0.05 * (p < 0.05 ? 0.9 : 1.1);
-        const interval = { low: value - reach, high: value + reach, level: 0.95, method: 'sign-flip test over tasks' };
-        return figure(id, value, 200, { unit: 'difference', interval, test: { better: 1, worse: 1, p } });
-      };
-      const DRAWS = 4000;
-      const { arms, comparisons } = reportFixture();
-      const armNamed = (of: string): Arm => arms!.find(({ name }) => name === of)!;
-      let wrong = 0;
-      for (let n = 0; n < DRAWS; n++) {
-        const others = Array.from({ length: baselines }, (_, k) => ({
-          ...armNamed('grpo_target'),
-          ...{ name: `b${k}`, differenceToBase: draw('to.base') },
-        }));
-        const all = [armNamed('base'), { ...armNamed('trace'), differenceToBase: draw('to.base') }, ...others];
-        const pairs = others.map(({ name }) => ({
-          ...comparisons![0]!,
-          ...{ against: name, difference: draw('to.routed') },
-        }));
-        if (recommendationOf({ arms: all, comparisons: pairs })!.arm !== 'base') wrong += 1;
-      }
-      // Half of 5%: tests are two-sided, and only what is better is shipped.
-      expect(wrong / DRAWS).toBeGreaterThan(0.015);
-      expect(wrong / DRAWS).toBeLessThan(0.035);
-    },
-  );
-
   test('one policy that was sampled twice is not compared with itself', () => {
     const draft = draftOf({ between: [9, 0] });
     Object.assign(armOf(draft, 'trace'), { sameAs: 'grpo_target' });
@@ -206,85 +124,31 @@ describe('recommendation', () => {
 });
 
 describe('statement of an adapter', () => {
-  type Batch = NonNullable<CapabilityDraft['onTarget']>['batches'][number]['of'];
+  const ways = { up: [0.02, 0.2], none: [-0.05, 0.2], down: [-0.2, -0.02] } as const;
+  type Way = keyof typeof ways;
+  const differenceOf = (id: string, way: Way): Figure => {
+    const [low, high] = ways[way];
+    const interval = { low, high, level: 0.95, method: 'sign-flip test over tasks' };
+    return figure(id, (low + high) / 2, 60, { unit: 'difference', interval });
+  };
 
-  /** Outcomes of an adapter and of what it started from, on tasks of which each alone solves so many. */
-  function batchOf(name: string, tasks: number, better: number, worse: number) {
-    const side = (from: number, to: number) => ({
-      tasks: new Map(
-        Array.from({ length: tasks }, (_, i) => [`${name} ${i}`, { success: i >= from && i < to ? 1 : 0 }]),
-      ),
-      trials: 1,
-      from: [ref(name)],
-    });
-    return { treatment: side(0, better), control: side(better, better + worse) };
-  }
-
-  const level = { confidence: 0.95, seed: 1 };
-  const overBatch = (
-    id: string,
-    batch: Pick<Parameters<typeof differenceFigure>[0], 'treatment' | 'control'>,
-  ): Figure => differenceFigure({ id, ...batch, level });
-
-  /** `own`: seeds of its environment; the others by batch: tasks, and how many each side alone solves. */
-  function adapter(o: { own: [number, number, number] } & Partial<Record<Batch, [number, number, number]>>) {
-    const { own, ...batches } = o;
-    const pairs = Object.entries(batches).map(([of, counts]) => [of as Batch, batchOf(of, ...counts)] as const);
-    const all = together(pairs.map(([, pair]) => pair));
+  test.each<[target: Way, own: Way, expected: string]>([
+    ['up', 'none', 'helps'],
+    ['none', 'none', 'no_gain'],
+    ['none', 'up', 'learned'],
+    ['down', 'up', 'hurts'],
+  ])('%s on the target, %s in its own environment: %s', (target, own, expected) => {
     const capability: CapabilityDraft = structuredClone(reportFixture().capabilities![0]!);
-    capability.name = 'ask_first';
-    capability.validation!.synthesized.difference = overBatch('own', batchOf('own', ...own));
-    capability.onTarget = {
-      batches: pairs.map(([of, pair]) => ({ of, difference: overBatch(of, pair) })),
-      all: overBatch('all', {
-        treatment: { ...all.treatment, from: [ref('all')] },
-        control: { ...all.control, from: [] },
-      }),
-    };
-    return capability;
-  }
-
-  test.each<[string, Parameters<typeof adapter>[0], string]>([
-    [
-      'no gain on 60 held-out tasks and a gain on 200 test tasks',
-      { own: [48, 20, 0], held_out: [60, 4, 0], test: [200, 35, 0] },
-      'helps',
-    ],
-    [
-      'a gain on few held-out tasks that the test tasks do not bear out',
-      { own: [32, 2, 1], held_out: [20, 6, 0], test: [60, 4, 7] },
-      'no_gain',
-    ],
-    ['a gain in its own environment alone', { own: [48, 20, 0], held_out: [60, 3, 2], router: [200, 9, 8] }, 'learned'],
-    ['a loss', { own: [48, 20, 0], test: [200, 1, 12] }, 'hurts'],
-  ])('%s', (_, of, expected) => {
-    const { verdict, behind } = statementOf(adapter(of))!;
-    expect(verdict).toBe(expected);
-    expect(behind).toEqual(['all', 'own', ...Object.keys(of).slice(1)]);
+    capability.validation!.synthesized.difference = differenceOf('own', own);
+    capability.onTarget = differenceOf('all', target);
+    const { verdict, behind } = statementOf(capability)!;
+    expect([verdict, behind]).toEqual([expected, ['all', 'own']]);
+    // The router merges by the same rule.
+    const known = { own: capability.validation!.synthesized.difference.interval, target: capability.onTarget.interval };
+    expect(gainsAnything(known)).toBe(verdict === 'helps' || own === 'up');
   });
 
-  test('what is added up, and what is said, are of one rule', () => {
-    for (const own of [0, 4, 20])
-      for (const router of [0, 5, 30]) {
-        const capability = adapter({ own: [48, own, 0], held_out: [60, 1, 0], router: [200, router, 0] });
-        const { verdict } = statementOf(capability)!;
-        const known = {
-          own: capability.validation!.synthesized.difference!.interval,
-          target: capability.onTarget!.all!.interval,
-        };
-        expect(gainsAnything(known)).toBe(verdict !== 'no_gain');
-      }
-  });
-
-  test('a task that is held out and the router’s counts once', () => {
-    const one = batchOf('train', 40, 6, 0);
-    const both = together([one, one]);
-    const level = { confidence: 0.95, seed: 1 };
-    expect(successDifference({ ...both, level })).toEqual(successDifference({ ...one, level }));
-  });
-
-  test('of a capability without an adapter, or one that was not validated, there is none', () => {
-    const draft = reportFixture().capabilities!;
-    expect(statementOf(draft.at(-1)!)).toBeUndefined();
+  test('a capability without an adapter has none', () => {
+    expect(statementOf(reportFixture().capabilities!.at(-1)!)).toBeUndefined();
   });
 });

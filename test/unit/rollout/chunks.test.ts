@@ -52,16 +52,6 @@ test.each(Array.from({ length: 6 }, (_, n) => n))(
   },
 );
 
-test('rollouts that end together share a chunk, and a large group is written in several', async () => {
-  const chunks = new Chunks(store, PATH);
-  await Promise.all(Array.from({ length: 50 }, (_, n) => chunks.append(rollout(n))));
-  expect(chunkFiles()).toHaveLength(1);
-  const messages: ScoredRollout['messages'] = [{ role: 'user', content: 'x'.repeat(5 * 1024 ** 2) }];
-  await Promise.all([60, 61, 62].map((n) => chunks.append({ ...rollout(n), messages })));
-  expect(chunkFiles()).toHaveLength(3);
-  expect(await stored()).toHaveLength(53);
-});
-
 test('a damaged chunk is passed over, and what it held is written again', async () => {
   const chunks = new Chunks(store, PATH);
   for (const n of [0, 1, 2]) await chunks.append(rollout(n));

@@ -2,7 +2,7 @@
 import type { ArtifactStore } from '../../../src/store/store';
 import { type FailureType, OutsideFailure } from '../../../src/domain/failures';
 import { rollOut, type RollOutOptions } from '../../../src/rollout/engine';
-import { countingBatch, failingEnvironment } from '../../support/counting-batch';
+import { countingBatch } from '../../support/counting-batch';
 import { temporaryStore } from '../../support/temporary-store';
 import { countingEnvironment, type CountingEnvironment, countingPolicy } from '../../support/counting-environment';
 
@@ -56,29 +56,6 @@ test('where nothing is scored the batch fails with the failure of its rollouts, 
     'a batch: none of the first 6 rollouts was scored: 6 EnvironmentDied, as at',
   );
   expect(await rollOut(options(changes))).toMatchObject({ reused: 0, summary: { scored: 6 } });
-});
-
-const throws = (error: Error) => () => {
-  throw error;
-};
-const noData = Object.assign(new Error('no data'), { type: 'BadEnvironment' });
-const serverError = new OutsideFailure('PolicyServerError', '500');
-test.each<[string, CountingEnvironment, Partial<RollOutOptions>, FailureType, RegExp]>([
-  ['dies', sharedProcess(() => true), {}, 'EnvironmentDied', /segmentation fault/],
-  ['reports an error', failingEnvironment(() => true), {}, 'EnvironmentFailed', /no such row/],
-  ['breaks its contract', countingEnvironment({ beforeStep: throws(noData) }), {}, 'BadEnvironment', /no data/],
-  [
-    'is asked by nobody',
-    countingEnvironment(),
-    { client: countingPolicy(throws(serverError)) },
-    'PolicyServerError',
-    /500/,
-  ],
-])('where it %s nothing is scored: the batch fails by that, soon', async (_, environment, changes, type, message) => {
-  const error = await reasonFor({ ...changes, environment, attempts: 100 });
-  const retryable = type !== 'BadEnvironment';
-  expect(error).toMatchObject({ type, retryable, message: expect.stringMatching(message) as string });
-  expect(environment.episodes.opened).toBeLessThan(80);
 });
 
 test.each<FailureType>([

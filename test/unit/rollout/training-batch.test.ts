@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/store/open-store';
 import type { Rollout, ScoredRollout } from '../../../src/domain/rollout';
 import { played } from '../../support/played';
-import { type RowsRollout, trainingBatch, writeTrainingBatch } from '../../../src/rollout/training-batch';
+import { type RowsRollout, trainingBatch } from '../../../src/rollout/training-batch';
 import { countingBatch } from '../../support/counting-batch';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
 
@@ -60,16 +59,4 @@ test('a learner of its own gets whole conversations with what they were worth, a
   const rollouts = [...trainingBatch({ ...options, records, tasks: ['n-1'], content: 'messages' })];
   const made = records.filter(({ task }) => task === 'n-1') as ScoredRollout[];
   expect(rollouts).toEqual(made.map(({ messages }) => ({ task: 'n-1', messages, reward: 1, stopReason: 'user_stop' })));
-});
-
-test('the file has a rollout a line, in the order of the tasks that were asked for', async () => {
-  const batch = { ...options, records, tasks: ['n-1', 'n-0'] };
-  const file = join(root, 'batch.jsonl');
-  await writeTrainingBatch({ ...batch, file, aside: root });
-  const lines = readFileSync(file, 'utf8').split('\n');
-  expect(lines.pop()).toBe('');
-  expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([...trainingBatch(batch)]);
-  expect(lines.map((line) => line.slice(0, 13))).toEqual(
-    ['n-1', 'n-1', 'n-0', 'n-0'].map((task) => `{"task":"${task}"`),
-  );
 });

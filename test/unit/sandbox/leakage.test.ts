@@ -1,5 +1,5 @@
 /** Texts of test tasks, and identifiers of the target, in modules, instances and rollouts. */
-import { forbiddenIn, identifiersIn, leaksOf, messageHash, normalised, quotesTask } from '../../../src/sandbox/leakage';
+import { forbiddenIn, leaksOf, messageHash, normalised, quotesTask } from '../../../src/sandbox/leakage';
 import { openModule } from '../../../src/sandbox/module';
 import { closedAfterwards } from '../../support/opened';
 
@@ -31,22 +31,6 @@ test('a run of words is found wherever it stands, and nothing else is', () => {
       found += Number(isIn);
     }
   expect(found).toBeGreaterThan(100);
-});
-
-test('a long text is looked through: by the square of its length, or by each hash, this would not end', () => {
-  const isForbidden = forbiddenIn(
-    Array.from({ length: 500 }, (_, n) => messageHash(randomWords(n, 40, 1000).join(' '))),
-  );
-  const text = randomWords(9_999, 100_000, 1000).join(' ');
-  expect(isForbidden(text)).toBe(false);
-  expect(isForbidden(`${text} ${randomWords(7, 40, 1000).join(' ')}`)).toBe(true);
-});
-
-test('identifiers are words with four digits, found in a megabyte too', () => {
-  const text = 'gift-card-4821-x-- see __W5918442_ and 2024-05-01, 1234 credit_card_7815826';
-  expect(identifiersIn(text)).toEqual(['4821-x', '__W5918442', 'credit_card_7815826']);
-  for (const long of ['a'.repeat(1e6), `a1234${'-'.repeat(1e6)}b`, `${'-'.repeat(1e6)}a`, 'a-'.repeat(5e5)])
-    expect(identifiersIn(long).length).toBeLessThan(2);
 });
 
 describe('the text of a test task', () => {

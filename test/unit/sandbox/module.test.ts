@@ -1,5 +1,4 @@
 /** The interface of a module, held against what it says at the sandbox's border, and a module as an environment. */
-import { seedOf, seedTasks } from '../../../src/domain/seeds';
 import { sandboxEnvironment, openModule, type EnvironmentModule } from '../../../src/sandbox/module';
 import { MOST_STEPS, MOST_TOOLS, TEXT_CHARS } from '../../../src/sandbox/limits';
 import { SandboxError } from '../../../src/sandbox/sandbox';
@@ -104,19 +103,5 @@ describe('an environment', () => {
       breakdown: {},
       reference: { actions: [], tell: [] },
     });
-  });
-
-  it('knows its tasks', async () => {
-    const environment = await environmentOf();
-    const train = await environment.tasks('train');
-    const test = await environment.tasks('test');
-    expect(train[0]).toEqual({ id: 'seed-10000', split: 'train' });
-    expect(test[0]).toEqual({ id: 'seed-1000000', split: 'test' });
-    expect(new Set([...train, ...test].map((t) => t.id)).size).toBe(train.length + test.length);
-    await expect(environment.reset({ id: 'seed--1', seed: 0 })).rejects.toThrow(/task "seed--1"/);
-    expect(seedTasks({ from: 3, count: 2 }).map(seedOf)).toEqual([3, 4]);
-    for (const task of ['seed-9999999999', 'seed-7-easier', '7']) expect(() => seedOf(task)).toThrow(RangeError);
-    // Pairs are left out together.
-    expect(seedTasks({ from: 0, count: 6, without: [3, 4] }).map(seedOf)).toEqual([0, 1, 6, 7, 8, 9]);
   });
 });

@@ -71,7 +71,7 @@ describe('self-test', () => {
     ['one instance only', ['make', '(seed) =>', '(_, seed = 1) =>'], /make: 1 distinct instances of 102/],
     ['instances that differ where nobody sees', ['make', house, unseen], /make: \d+ distinct instances/],
     ['held-out instances that training shows', ['make', '(seed) =>', '(n, seed = mix(n) % 300) =>'], heldOut],
-    ['another shape', ['step', `state.colour + ' '`, `state.colour + ', '`], /shape of its outputSchema/],
+    ['broken JSON', ['step', `state.colour + ' '`, `'{"colour": ' + state.colour + ' '`], /is broken JSON/],
     // What the sandbox refuses is a finding.
     ['a reward above 1', ['reward', '? 1 :', '? 1.5 :'], /the module fails: reward: result.reward/],
     ['a missing function', ['solve', /[^]*/, ''], /does not export solve/],
@@ -94,12 +94,6 @@ describe('self-test', () => {
     expect(passed).toBe(false);
     const pays = `${String(finding)} succeeds on 100%`;
     expect(findings.join('\n')).toMatch(typeof finding === 'string' ? pays : finding);
-  });
-
-  it('takes any text for a value that its schema does not list', async () => {
-    const any = `record = object({ colour: { type: 'string' }, house })`;
-    const source = moduleOf(changing('helpers', 'record = object({ colour, house })', any));
-    expect(await selfTest({ source })).toEqual({ passed: true, findings: [] });
   });
 });
 
@@ -148,62 +142,9 @@ describe('the audit', () => {
     );
   });
 
-  it('takes solutions that ask once more in the same words for one branch: to do so everywhere is no shortcut', async () => {
-    const changes = {
-      make: parts.make.replace('looked: false', 'looked: false, hesitates: seed % 2 === 0, agreed: false'),
-      step: parts.step.replace(
-        'if (toolCalls.length === 0)',
-        `if (content === 'shall I ?') {
-          const agreed = !state.hesitates;
-          return { state: { ...state, agreed, hesitates: false }, done: false, messages: [{ role: 'user', content: agreed ? 'yes' : 'hm' }] };
-        }
-        if (toolCalls.length === 0)`,
-      ),
-      reward: parts.reward.replace('s.looked', 's.looked && s.agreed'),
-      solve: parts.solve
-        .replace('{ house, colour } = make', '{ house, colour, hesitates } = make')
-        .replace(
-          `use('paint'`,
-          `...Array(hesitates ? 2 : 1).fill({ role: 'assistant', content: 'shall I ?' }), use('paint'`,
-        ),
-    };
-    for (const [name, text] of Object.entries(changes)) expect(text).not.toBe(parts[name as keyof typeof parts]);
-    expect(await findingsOf(changes)).toBe('');
-  });
-
-  it('ends when the time of the module is spent, and says where it went', async () => {
+  it('ends when the time of the module is spent', async () => {
     const slow = parts.step.replace('=> {', '=> { for (let i = 0; i < 8e5; i += 1);');
     const { findings } = await selfTest({ source: moduleOf({ step: slow }), cpuMs: 400 });
-    expect(findings.join()).toMatch(/ends unfinished: .* went into \d+ episodes \(step \d+\.\d s in \d+ calls, /);
-  });
-});
-
-describe('schemas', () => {
-  const output = (schema: string): Partial<typeof parts> => ({
-    helpers: parts.helpers.replace('const record = object({ colour, house });', () => `const record = ${schema};`),
-  });
-
-  it.each([
-    [`object({ colour: { pattern: '^[a-z]{999999999}$' } })`, /colour\.pattern: it repeats more than 1000 times/],
-    [`object({ colour: { pattern: '^(' + 'a|'.repeat(2e5) + '$' } })`, /pattern: 400003 char|describe: \d+ char/],
-    [`object({ colour: { pattern: '^[z-a]{3}$' } })`, /pattern: no regular expression/],
-    [`object({ colour: { enum: [{ toString: 1 }] } })`, /enum: give texts/],
-    [`object({ colour: { enum: Array.from({ length: 1001 }, (_, n) => n) } })`, /enum: 1001 values, more than 1000/],
-    [`object({ colour: { type: 'integer', minimum: 3, maximum: 2 } })`, /minimum is above maximum/],
-    [`object({ colour: { type: 'integer', minimum: 0, multipleOf: 0 } })`, /multipleOf: give a number above 0/],
-  ])('%s is a finding', async (schema, finding) => {
-    expect(await findingsOf(output(schema))).toMatch(finding);
-  });
-
-  it.each([
-    ['alternatives of one another', `object({ colour: { enum: ['x', 'x ; x'] } })`, `'x ; '.repeat(60) + 'y'`],
-    [
-      'many alike',
-      `object(Object.fromEntries(Array.from({ length: 60 }, (_, i) => ['p' + i, { pattern: '^(a|a a)$' }])))`,
-      `'a '.repeat(95) + 'b'`,
-    ],
-  ])('%s are compared in time that grows with the text only', async (_, schema, content) => {
-    const step = parts.step.replace(`state.colour + ' ' + state.house`, () => content);
-    expect(await findingsOf({ ...output(schema), step })).toMatch(/does not have the shape of its outputSchema/);
+    expect(findings.join()).toMatch(/ends unfinished: .* went into \d+ episodes/);
   });
 });

@@ -1,12 +1,10 @@
 /** What is damaged in the store's folder is made again, or is an error that names the file: nothing else, and never silence. */
-import fs from 'node:fs';
 import {
   chmodSync,
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
   statSync,
   truncateSync,
@@ -14,8 +12,6 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { formatEntry, parseEntry } from '../../../src/store/entries';
-import { FileHashes } from '../../../src/store/objects';
 import { openFolderStore } from '../../../src/store/open-store';
 import { sha256 } from '../../../src/store/hash';
 import type { ArtifactStore } from '../../../src/store/store';
@@ -85,55 +81,9 @@ describe('an object', () => {
       expect(aside()).toEqual([]);
     },
   );
-
-  test.each(each)(
-    'that %s is put anew under any key, and what is made again may be something else',
-    async (_, damage) => {
-      const ref = await store.put(text('a', 'same'));
-      await change(objectAt(ref.sha256), damage);
-      expect(await store.put(text('b', 'same'))).toEqual(ref);
-      expect((await store.read(ref)).toString()).toBe('same');
-      expect(await store.find('a')).toEqual(ref);
-      await change(objectAt(ref.sha256), damage);
-      const other = await store.put(text('a', 'other'));
-      expect((await store.read(other)).toString()).toBe('other');
-      expect(await store.find('a')).toEqual(other);
-    },
-  );
-});
-
-test('a file that is replaced while it is read is read again', async () => {
-  const [file, newer] = [join(root, 'file'), join(root, 'newer')];
-  writeFileSync(file, 'one');
-  writeFileSync(newer, 'two');
-  const { createReadStream } = fs;
-  const reads = jest.spyOn(fs, 'createReadStream').mockImplementationOnce((path) => {
-    renameSync(newer, file);
-    return createReadStream(path);
-  });
-  expect(await new FileHashes().of(file)).toBe(sha256('two'));
-  expect(reads).toHaveBeenCalledTimes(2);
-  reads.mockRestore();
 });
 
 describe('a folder artifact', () => {
-  test('is copied where links fail, as to another file system', async () => {
-    const link = fs.promises.link.bind(fs.promises);
-    const links = jest.spyOn(fs.promises, 'link').mockImplementation(async (from, to) => {
-      if (!String(from).includes('/aside/')) throw Object.assign(new Error('EXDEV'), { code: 'EXDEV' });
-      return link(from, to);
-    });
-    try {
-      const folder = await store.folder(await adapter());
-      const files = [objectAt(weights), join(folder, 'nested', 'weights')].map((path) => statSync(path));
-      expect(files.map(({ size, mode }) => [size, mode & 0o222])).toEqual(files.map(() => [100_000, 0]));
-      expect(new Set(files.map(({ ino }) => ino)).size).toBe(2);
-      expect(statSync(join(root, 'source', 'nested', 'weights')).mode & 0o200).toBe(0o200);
-    } finally {
-      links.mockRestore();
-    }
-  });
-
   test.each(each)('one of whose objects %s is an error that names it, and can be put anew', async (_, damage) => {
     const ref = await adapter();
     await store.folder(ref);
@@ -167,23 +117,6 @@ describe('a folder artifact', () => {
 });
 
 describe('entries', () => {
-  test('any changed or missing byte is noticed', async () => {
-    const path = join(root, 'entry.json');
-    const ref = { uri: 'artifact:a', sha256: 'a', bytes: 12, mediaType: 'text/plain' };
-    const entry = { key: 'kéy', producer: 'p', inputs: [ref], ref };
-    const whole = Buffer.from(formatEntry(entry));
-    for (let at = 0; at < whole.length; at++) {
-      const changed = Buffer.from(whole);
-      changed[at]! ^= 1 << (at % 8);
-      writeFileSync(path, changed);
-      expect(parseEntry(readFileSync(path, 'utf8'))).toBeUndefined();
-      writeFileSync(path, whole.subarray(0, at));
-      expect(parseEntry(readFileSync(path, 'utf8'))).toBeUndefined();
-    }
-    writeFileSync(path, whole);
-    expect(parseEntry(readFileSync(path, 'utf8'))).toEqual(entry);
-  });
-
   test.each(each)('a key file that %s counts as forgotten, and the key can be put again', async (_, damage) => {
     const ref = await store.put(text('k', 'one'));
     await change(keyAt('k'), damage);
@@ -214,29 +147,4 @@ describe('entries', () => {
     }
     expect(aside()).toEqual([]);
   });
-});
-
-test('stores that find the same damage all come to the same whole artifact', async () => {
-  const ref = await adapter();
-  const file = await store.put(text('file', 'body'));
-  for (const [, damage] of each) {
-    await store.folder(ref);
-    for (const path of [objectAt(weights), objectAt(file.sha256), keyAt('adapter'), provenanceAt(file)])
-      await change(path, damage);
-    rmSync(join(root, 'source'), { recursive: true });
-    expect(writeSource()).toBe(join(root, 'source'));
-    const stores = [store, ...Array.from({ length: 4 }, () => openFolderStore(root))];
-    await Promise.all(
-      stores.map(async (one) => {
-        expect(await one.put(text('file', 'body'))).toEqual(file);
-        expect((await one.read(file)).toString()).toBe('body');
-        expect(
-          await one.putFolder({ key: 'adapter', producer: 'trainer', inputs: [], folder: join(root, 'source') }),
-        ).toEqual(ref);
-        expect(sha256(readFileSync(join(await one.folder(ref), 'nested', 'weights')))).toBe(weights);
-      }),
-    );
-    for (const one of stores) expect(await one.find('file')).toEqual(file);
-    expect(aside()).toEqual([]);
-  }
 });

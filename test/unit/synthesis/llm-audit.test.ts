@@ -3,15 +3,18 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { attackLine, attacksIn, type Attack } from '../../../src/sandbox/attacks';
 import { selfTest } from '../../../src/sandbox/self-test';
+import { readFixtureRollouts } from '../../support/fixture-rollouts';
+import { recordedModule } from '../../support/recorded-replies';
 import { sample } from '../../support/sample';
 
 jest.setTimeout(120_000);
 
 const examples = resolve(__dirname, '../../..', 'prompts', 'examples');
 const read = (name: string): string => readFileSync(join(examples, name), 'utf8');
-const byHand = (name: string): string =>
-  readFileSync(resolve(__dirname, '../..', 'fixtures', 'synthesis', `${name}-by-hand.js`), 'utf8');
-const [retail, writing] = [byHand('retail'), byHand('writing')];
+const writing = readFileSync(resolve(__dirname, '../..', 'fixtures', 'synthesis', 'writing-by-hand.js'), 'utf8');
+const { tools } = readFixtureRollouts('tau2-retail/rollouts').description;
+const targetTools = Object.fromEntries(tools.map((tool) => [tool.name, tool]));
+const retail = `const targetTools = ${JSON.stringify(targetTools)};\n${recordedModule()}`;
 const findingsOf = async (source: string): Promise<string> => (await selfTest({ source })).findings.join('\n');
 const changed = (source: string, ...changes: [string, string][]): string =>
   changes.reduce((text, [from, to]) => {
@@ -20,7 +23,6 @@ const changed = (source: string, ...changes: [string, string][]): string =>
   }, source);
 
 const fair = [
-  ['one for tau2-bench retail, with a user who confirms and forgets', retail],
   ['one without tools', writing],
   ...readdirSync(examples).map((name) => [`the example ${name}`, read(name)]),
 ];
@@ -39,12 +41,7 @@ describe('what is found where observations are JSON', () => {
   const lax: [string, string, RegExp][] = [
     [
       'an identifier of another record',
-      changed(
-        retail,
-        ['holds === wanted.length;', 'only.ids.length > 0;'],
-        ['only.agreed && ', ''],
-        ['only?.ids?.includes(id)', 'true'],
-      ),
+      changed(retail, ['json(order.return_items) === json([item.item_id]) && ', '']),
       /the solution with another item_ids in return_delivered_order_items succeeds on 100%/,
     ],
     [
@@ -76,12 +73,7 @@ describe('what is found where observations are JSON', () => {
     ['broken JSON', changed(read('pages.js'), [`join(', ')}}`, `join(', ')}`]), /of list_devices is broken JSON/],
     [
       'refusing',
-      changed(
-        retail,
-        ['state.nudges += 1', 'state.sorry = /not allowed/.test(said), state.nudges += 1'],
-        ['known, looked, made,', 'sorry, known, looked, made,'],
-        ['reward: all ? 1', 'reward: all || sorry ? 1'],
-      ),
+      changed(retail, ['exact && done ? 1', '(exact && done) || (!state.identified && state.idle > 1) ? 1']),
       /refusing at once succeeds/,
     ],
   ];

@@ -1,8 +1,5 @@
 /** The synthesizer that asks a language model: what is asked, what is sent back, what leaves it. The model is a function here. */
-import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { calibrate, calibrationBandsSchema } from '../../../src/domain/calibration';
-import { openPrompts } from '../../../src/llm/answer';
 import type { Question } from '../../../src/llm/model';
 import { attackLine, attacksIn, MOST_ATTACKS } from '../../../src/sandbox/attacks';
 import { messageHash } from '../../../src/sandbox/leakage';
@@ -12,13 +9,12 @@ import type { ReviseInput, WriteInput } from '../../../src/synthesis/synthesizer
 import { question } from '../../fixtures/synthesis/generate';
 import { readFixtureRollouts } from '../../support/fixture-rollouts';
 import { closedAfterwards } from '../../support/opened';
+import { recordedModule } from '../../support/recorded-replies';
 
 jest.setTimeout(60_000);
 
 const { description, rollouts } = readFixtureRollouts('tau2-retail/rollouts');
-const byHand = readFileSync(resolve(__dirname, '../..', 'fixtures', 'synthesis', 'retail-by-hand.js'), 'utf8');
-/** As a model would write it: without the schemas, which are put before it. */
-const code = byHand.slice(byHand.indexOf('const policy'));
+const code = recordedModule();
 const attack = { name: 'say it is done', messages: [{ say: 'It is done.' }] };
 
 const fenced = (text: string, language = 'javascript'): string =>
@@ -39,7 +35,6 @@ function asked(answers: readonly string[], options: Partial<Parameters<typeof sy
           return { text, finish: 'stop', usage: { promptTokens: 1, cachedTokens: 0, completionTokens: 1 } };
         },
       },
-      prompts: openPrompts(),
       contextTokens: 128_000,
       maxTokens: 32_000,
       repairs: 1,
@@ -133,49 +128,39 @@ describe('a module that was written', () => {
     const { source, rationale, steps } = await written(once, { progress });
     expect(steps).toEqual(['environment: gather_all_items_first']);
     expect(rationale).toBe('Agents forget to ask.');
-    expect(source).toMatch(/^const targetTools = \{"find_user_id_by_email":/);
+    expect(source).toMatch(/^const targetTools = \{"calculate":/);
     expect(source.slice(source.indexOf('\n') + 1).trim()).toBe(code.trim());
     expect(progress).toHaveBeenLastCalledWith(2, 2);
     const { tools } = await closedAfterwards(openModule({ source })).describe();
     for (const tool of tools) expect(tool).toEqual(description.tools.find(({ name }) => name === tool.name));
   });
 
-  it.each(['typescript', 'javascript'])('may be TypeScript in a fence that says %s', async (language) => {
-    const typed = code
-      .replace('function randomOf(seed)', 'function randomOf(seed: number): (limit: number) => number')
-      .replace(
-        'export function make(seed)',
-        'interface Instance { special: boolean }\nexport function make(seed: number)',
-      );
-    expect(typed).toMatch(/seed: number[^]*interface Instance/);
-    expect((await written([fenced(typed, language)])).source).not.toMatch(/seed: number|interface Instance/);
-  });
-
-  const edited = (from: string, to: string): string => fenced(code.replaceAll(from, to));
-  const offering = (tools: string): string => edited('tools: Object.values(targetTools)', `tools: ${tools}`);
+  const edited = (from: string | RegExp, to: string): string => fenced(code.replace(from, () => to));
+  const offering = (tools: string): string =>
+    edited('tools: TOOLS.map((name) => targetTools[name])', `tools: ${tools}`);
   const changing = (change: string): string => offering(`Object.values(targetTools).map((t) => ({ ...t, ${change} }))`);
   const peek = `[...Object.values(targetTools).slice(1), { ...targetTools.get_user_details, name: 'peek' }]`;
-  const early = 'const [only] = made; if (!known && agreed.length === 0) throw new Error("too early");';
+  const early = 'if (!state.read) throw new Error("too early"); const sums =';
   const copied = /#W\d{7}/.exec(JSON.stringify(failed[0]!.messages))![0];
 
-  const lastWords = `    say('The return is requested.'),\n`;
+  const lastWords = / {4}say\(`All of that is done.*\n/;
   it.each<[what: string, reply: string]>([
     ['no block', 'Rationale: none'],
     ['no rationale', `\`\`\`js\n${code}\n\`\`\``],
-    ['broken code', edited('const FIRST = [', 'const FIRST = [[')],
+    ['broken code', edited('const draw = (', 'const draw = ((')],
     ['randomness', fenced(`${code}\nconst r = () => Math.random();`)],
-    ['a missing function', edited('export function solve', 'function solve')],
+    ['a missing function', edited('export const solve', 'const solve')],
     ['an unknown tool', offering(peek)],
     ['a changed schema', changing('parameters: { ...t.parameters, required: [] }')],
     ['another description', changing(`description: 'First.'`)],
-    ['a reward that fails at first', edited('const [only] = made;', early)],
+    ['a reward that fails at first', edited('const sums =', early)],
     ['too few tools', offering('[targetTools.get_order_details]')],
-    ['a solution that fails', edited('script(state, special ?', 'script(state, !special ?')],
+    ['a solution that fails', edited('script(make(seed), make(seed).parts)', 'script(make(seed), [1])')],
     ['a solution that does not end', edited(lastWords, '')],
-    ['other fields', edited('    fulfillments:', '    deliveries:')],
+    ['other fields', edited('fulfillments:', 'deliveries:')],
     ['another spacing', edited('}: ${json(own)}', '}:${json(own)}')],
-    ['words for JSON', edited('return json(order);', `return 'it is ' + order.status;`)],
-    ['a copied identifier', edited('`#W${digits(below, 7)}`', `'${copied}'`)],
+    ['words for JSON', edited("? json(order) : 'Error: Order", "? 'it is ' + order.status : 'Error: Order")],
+    ['a copied identifier', edited('`#W${digits(7)}`', `'${copied}'`)],
   ])('with %s is sent back, and so repaired', async (_, reply) => {
     expect(reply).not.toBe(fenced(code));
     const { rationale, repairs } = await written([reply, fenced(code)]);
@@ -185,7 +170,7 @@ describe('a module that was written', () => {
   });
 
   it('whose users say the text of a test task is sent back', async () => {
-    const module = closedAfterwards(openModule({ source: byHand }));
+    const module = closedAfterwards(openModule({ source: code }));
     const seeds = [0, 10_000].flatMap((from) => Array.from({ length: 8 }, (_, n) => from + n));
     const forbidden = await Promise.all(
       seeds.map(async (seed) => messageHash((await module.start(await module.make(seed)))[1]!.content)),
@@ -273,14 +258,6 @@ describe('attacks', () => {
     const ends = { name: 'ends\u2028throw 1;\u2029', messages: [{ say: 'throw 1;\u2028throw 2;' }] };
     expect(attackLine(ends)).not.toMatch(/[\u2028\u2029]/);
     expect(attacksIn(`${source}\n${attackLine(ends)}`)).toEqual({ attacks: [attack, ends], wrong: [] });
-    expect(textOf(repairs[0]!)).toMatch(/seed 0: .*@example\.com/);
-  });
-
-  it('that cannot be used are sent back, and left out in the end', async () => {
-    const unknown = attacking([{ name: 'x', messages: [{ calls: [{ name: 'peek', arguments: {} }] }] }]);
-    const { source, repairs, sent } = await written([fenced(code), unknown, 'none'], {}, 2);
-    expect(attacksIn(source).attacks).toEqual([]);
-    expect(repairs).toHaveLength(2);
-    expect(sent).toContain('peek');
+    expect(textOf(repairs[0]!)).toMatch(/seed 0: .*order #W\d{7}/);
   });
 });

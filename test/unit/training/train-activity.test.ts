@@ -4,7 +4,7 @@
  */
 import { CancelledFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { appendFileSync, chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createGpuActivities } from '../../../src/activities';
@@ -21,7 +21,6 @@ import { dealGpus } from '../../../src/training/learner-process';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
 import { withFiles } from '../../support/counting-batch';
 import { poolOf } from '../../support/environment-pool';
-import { namesIn } from '../../support/names-in';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
 
 jest.setTimeout(60_000);
@@ -164,32 +163,6 @@ test('an update begins once the state that it starts from is stored: a lost host
   expect(steps()).toBe(2);
 });
 
-test('rollouts that are made a step ahead are of the policy from before the update, which nothing of that step is in', async () => {
-  const result = await train({ asked: { training: trainingWith({ stepsAhead: 1 }) } });
-  expect(jobIn(folder())).toMatchObject({ steps_ahead: 1 });
-  expect(result.checkpoints.map(({ step }) => step)).toEqual([1, 2]);
-  const provenance = store().provenance.bind(store());
-  const [first, second] = (await provenance(result.metrics)).inputs;
-  // The store orders inputs by their hashes.
-  const madeFrom = await Promise.all((await provenance(second!)).inputs.map(provenance));
-  expect(madeFrom).toContainEqual(expect.objectContaining({ key: expect.stringMatching(/\/step-0\//), inputs: [] }));
-  expect((await provenance(adapterOf(result, 2))).inputs).toEqual([first, second]);
-  // It is another training than one without.
-  await train();
-  expect(folders()).toHaveLength(2);
-});
-
-test('what is half-written lies nowhere but in the store, where it is removed after a kill', async () => {
-  process.env['SAYS'] = says('BadJob', 'not yet');
-  await expect(train()).rejects.toMatchObject({ type: 'BadJob' });
-  delete process.env['SAYS'];
-  const beside = namesIn(folder());
-  await train();
-  const stays = readdirSync(folder());
-  expect((await beside()).filter((name) => !stays.includes(name))).toEqual([]);
-  expect(stays).toContain('batch.jsonl');
-});
-
 test('an adapter that is damaged, with the checkpoint that is the same file, is trained again', async () => {
   const result = await train();
   damage(weightsOf(await store().read(adapterOf(result, 1))));
@@ -218,17 +191,6 @@ test('an attempt that a policy server or the disk ends is continued from its las
   expect(pids()).toHaveLength(3);
 });
 
-test('a trainer that can not be started leaves its GPUs to the next', async () => {
-  const gpus = dealGpus({ slots: 1, perTrainer: 1, visible: undefined });
-  const gone = join(home, 'gone');
-  writeFileSync(gone, `#!/bin/sh\n${saysBase}\nrm "$0"\n`, { mode: 0o755 });
-  await expect(train({ gpus, python: gone })).rejects.toMatchObject({
-    type: 'TrainerDied',
-    message: expect.stringContaining("can't be started") as string,
-  });
-  expect((await train({ gpus })).steps).toBe(2);
-});
-
 test('an attempt that is no longer its own ends its trainer and itself', async () => {
   let begun: () => void = () => undefined;
   const rolling = new Promise<void>((done) => (begun = done));
@@ -242,14 +204,6 @@ test('an attempt that is no longer its own ends its trainer and itself', async (
   activity.cancel('NOT_FOUND');
   expect(await outcome).toBeInstanceOf(CancelledFailure);
   expect(() => process.kill(pids().at(-1)!, 0)).toThrow('ESRCH');
-});
-
-test('a step with broken rollouts says what broke them, and is not tried again where they would break again', async () => {
-  const client = countingPolicy(({ seed }) => {
-    if (seed % 2 === 0) throw new OutsideFailure('PolicyAnswerInvalid', 'no such tool call');
-  });
-  const message = expect.stringMatching(/none of the first|^step 1: \d of 2 rollouts broke: /) as string;
-  await expect(train({ client })).rejects.toMatchObject({ type: 'PolicyAnswerInvalid', nonRetryable: true, message });
 });
 
 describe('a judge whose answers can not be used', () => {
@@ -294,15 +248,6 @@ describe('a judge whose answers can not be used', () => {
     const batch = readFileSync(join(folder(), 'batch.jsonl'), 'utf8').trim().split('\n');
     expect(batch.map((line) => (JSON.parse(line) as { task: string }).task)).toEqual(['n-2', 'n-2']);
   });
-
-  test('at every task ends the training with the cause', async () => {
-    const { asked, environments } = judged(['n-1', 'n-2']);
-    const message = expect.stringContaining('raise target.judge.maxTokens') as string;
-    await expect(train({ environments, asked: await of(['n-1', 'n-2']) })).rejects.toMatchObject({
-      ...{ type: 'JudgeFailed', nonRetryable: true, message },
-    });
-    expect(asked).toEqual({ 'n-1': 2, 'n-2': 2 });
-  });
 });
 
 const says = (type: string, message: string) => JSON.stringify({ type: 'error', error: { type, message } });
@@ -314,24 +259,6 @@ test.each([
 ])('what the trainer says of its end stays: %s', async (type, message, nonRetryable) => {
   process.env['SAYS'] = says(type, message);
   await expect(train()).rejects.toMatchObject({ type, message, nonRetryable });
-});
-
-test('a trainer that reports to W&B gets its key by the pipe alone, and where it reports decides no result', async () => {
-  const { checkpoints } = await train();
-  const tells = `echo "$WANDB_API_KEY$(cat <&3)" > "${home}/told"`;
-  const own = join(home, 'reporting-python');
-  writeFileSync(own, `#!/bin/sh\n${saysBase} && exit\n${tells}\nexec "${process.execPath}" "${trainer}" "$5"\n`, {
-    mode: 0o755,
-  });
-  process.env['WANDB_API_KEY'] = 'key-of-the-worker';
-  const reporting = { python: own, asked: { training: trainingWith({ reportTo: 'wandb' }) } };
-  expect((await train(reporting)).checkpoints).toEqual(checkpoints);
-  expect(existsSync(join(home, 'told'))).toBe(false);
-  damage(adapterOf(await train(reporting), 2).sha256);
-  await train(reporting);
-  expect(readFileSync(join(home, 'told'), 'utf8')).toBe('{"WANDB_API_KEY":"key-of-the-worker"}\n');
-  expect(folders()).toHaveLength(1);
-  expect(jobIn(folder())['report_to']).toBe('wandb');
 });
 
 test('a Tinker server’s learner has its own Python, the worker’s server and key, and a key of its own', async () => {

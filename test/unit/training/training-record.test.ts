@@ -3,7 +3,6 @@ import { appendFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSy
 import { join } from 'node:path';
 import { TrainingRecord } from '../../../src/training/result';
 import { openFolderStore } from '../../../src/store/open-store';
-import { sha256 } from '../../../src/store/hash';
 import type { TrainingResult } from '../../../src/domain/results';
 import type { RolloutSummary } from '../../../src/domain/rollout';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
@@ -60,23 +59,6 @@ function makeCheckpoint(step: number, state = 'state'): void {
   writeFileSync(join(checkpoint(step), 'manifest.json'), `${state} ${step}`);
 }
 
-test('batches that are the base rollouts are counted, and counted apart', async () => {
-  const made = await record();
-  made.addBatch(0, await batch('base', 2), { shared: true });
-  made.addBatch(1, await batch('own', 3));
-  for (const step of [1, 2]) {
-    makeCheckpoint(step);
-    await made.addCheckpoint({ step, policy: { adapter: checkpoint(step) } });
-  }
-  const shared = { rollouts: 2, promptTokens: 2, completionTokens: 2 };
-  expect(await made.result(2)).toMatchObject({ rollouts: 5, promptTokens: 5, shared });
-});
-
-const lost = (what: string, step: number) => ({
-  type: 'TrainerDied',
-  message: expect.stringMatching(`${what} of step ${step} is lost; the step is done again`) as string,
-});
-
 test('a step whose marker is damaged is done again, with those after it; then all is well', async () => {
   const before = await trained();
   appendFileSync(markers()[0]!, 'x');
@@ -86,31 +68,4 @@ test('a step whose marker is damaged is done again, with those after it; then al
   expect(await again.result(2)).toEqual(before);
   expect(markers()).toHaveLength(4);
   expect(await (await record()).result(2)).toEqual(before);
-});
-
-test('a learner that ends without the rollouts of a step does that step again', async () => {
-  const made = await record();
-  await learn(made, 1);
-  await expect(made.result(2)).rejects.toMatchObject(lost('the batch', 2));
-  expect([1, 2].map((step) => existsSync(checkpoint(step)))).toEqual([true, false]);
-});
-
-test('a step whose adapter is lost is done again, with those after it', async () => {
-  const before = await trained();
-  const { sha256: listing } = before.checkpoints[0]!.policy.adapters[0]!.ref;
-  rmSync(join(root, 'artifacts', 'objects', listing.slice(0, 2), listing));
-  const again = await record();
-  expect([1, 2].map((step) => existsSync(checkpoint(step)))).toEqual([false, false]);
-  for (const step of [1, 2]) await learn(again, step);
-  expect(await again.result(2)).toEqual(before);
-});
-
-test('an adapter that no batch was sampled from and that is no candidate is not stored', async () => {
-  const made = await record({ checkpointEvery: 3 });
-  for (const step of [1, 2]) await learn(made, step);
-  expect((await made.result(2)).checkpoints.map(({ step }) => step)).toEqual([2]);
-  const stored = (step: number) => sha256(`adapter/t/step-${step}/${sha256(`weights ${step}`)}`);
-  const keys = join(root, 'artifacts', 'keys');
-  const isStored = (key: string) => existsSync(join(keys, key.slice(0, 2), `${key}.json`));
-  expect([1, 2].map((step) => isStored(stored(step)))).toEqual([false, true]);
 });

@@ -1,8 +1,7 @@
-/** Curves over a real store, as trainings leave it: while they run, where a step is done again, and at their end. */
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+/** Curves over a real store, as trainings leave it, and where a step is done again. */
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/store/open-store';
-import { keptJson } from '../../../src/store/store';
 import type { Rollout, RolloutSummary } from '../../../src/domain/rollout';
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import { TrainingRecord } from '../../../src/training/result';
@@ -25,7 +24,7 @@ eachTemporaryFolder((made) => {
 });
 
 const curves = async () => {
-  const index = createIndex({ store, campaign: 'demo', file: join(home, 'rollouts.jsonl') });
+  const index = createIndex({ store, campaign: 'demo' });
   await index.refresh();
   return createCurves({ store, campaign: 'demo', index })();
 };
@@ -40,8 +39,7 @@ async function batch(title: string, rollouts: Rollout[], key = title): Promise<R
   const ref = await store.put({ key: `rollouts/${key}`, ...of, body });
   return { ref, scored: rollouts.length, broken: 0, promptTokens: 1, completionTokens: 1 } as RolloutSummary;
 }
-const rollout = (name: string, reward: number, branch?: string) =>
-  scoredRollout({ name, task: name, reward, ...(branch !== undefined && { branch }) });
+const rollout = (name: string, reward: number) => scoredRollout({ name, task: name, reward });
 
 function training(): TrainingRecord {
   const about = { campaign: 'demo', name: 'ask_first', id: ID, folder, base: 'base@1', checkpointEvery: 5 };
@@ -50,13 +48,10 @@ function training(): TrainingRecord {
 const tell = (lines: object[]) =>
   writeFileSync(join(folder, 'metrics.jsonl'), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
 
-const branched = (of: RolloutSummary, branches: Record<string, { meanReward: number }>) =>
-  ({ ...of, branches }) as unknown as RolloutSummary;
-
-test('a training that runs: what its learner says of each step that a marker has, and its rewards by branch', async () => {
+test('a training that runs: what its learner says of each step that a marker has', async () => {
   const record = training();
-  const first = await batch('ask_first: training step 1', [rollout('a', 1, 'twin'), broken('b')]);
-  record.addBatch(0, branched(first, { twin: { meanReward: 1 } }));
+  const first = await batch('ask_first: training step 1', [rollout('a', 1), broken('b')]);
+  record.addBatch(0, first);
   tell([{ step: 1, loss: 0.5, reward: 0.75 }]);
   await record.addCheckpoint({ step: 1, policy: { base: true } });
   record.addBatch(1, await batch('ask_first: training step 2', [rollout('c', 0.5)]));
@@ -70,7 +65,6 @@ test('a training that runs: what its learner says of each step that a marker has
         name: 'ask_first',
         curves: {
           points: [{ step: 1, reward: 0.75 }],
-          branches: [{ branch: 'twin', points: [{ step: 1, reward: 1 }] }],
           loss: [{ step: 1, value: 0.5 }],
         },
         heldOut: [],
@@ -80,29 +74,18 @@ test('a training that runs: what its learner says of each step that a marker has
   });
 });
 
-test('one that has ended is read from the store alone, on any host; held-out reward stands at every step that was evaluated', async () => {
-  const { ref: learned } = await batch('ask_first: training step 1', [rollout('a', 1)]);
-  const metrics = await store.put({
-    ...{ key: `training/${ID}/metrics/1/x`, producer: 'train', inputs: [learned], mediaType: 'application/jsonl' },
-    body: '{"step":1,"loss":0.5,"reward":1}\n',
-  });
-  const counts = { rollouts: 1, brokenRollouts: 0, promptTokens: 1, completionTokens: 1 };
-  const result = { steps: 1, ...counts, metrics, checkpoints: [] };
-  await keptJson(store, { key: `training/${ID}`, producer: 'train', inputs: [metrics] }, () => result);
+test('held-out reward stands at every step that was evaluated', async () => {
+  const record = training();
+  record.addBatch(0, await batch('ask_first: training step 1', [rollout('a', 1)]));
+  tell([{ step: 1, loss: 0.5, reward: 1 }]);
+  await record.addCheckpoint({ step: 1, policy: { base: true } });
+  await record.stored();
   await batch('ask_first: held out, base', [rollout('g', 0)]);
   await batch('ask_first: held out at step 2', [rollout('h', 1), rollout('i', 0)]);
   await batch('test: trace', [rollout('j', 1)]);
-  rmSync(folder, { recursive: true });
-  const [training] = (await curves()).trainings;
-  expect(training!.curves.points).toEqual([{ step: 1, reward: 1 }]);
-  expect(training!.heldOut).toEqual([
+  const [one] = (await curves()).trainings;
+  expect(one!.heldOut).toEqual([
     { step: 0, value: 0 },
     { step: 2, value: 0.5 },
   ]);
-});
-
-test('a batch that was incomplete and then made whole: what broke is scored, and counts once', async () => {
-  await batch('base rollouts', [rollout('a', 1), broken('b')], 'incomplete');
-  await batch('base rollouts', [rollout('a', 1), rollout('b', 1)]);
-  expect((await curves()).rollouts).toEqual({ scored: 2, broken: 0 });
 });

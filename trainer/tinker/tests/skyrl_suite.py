@@ -1,35 +1,21 @@
 """The learner against a real Tinker server: SkyRL's, with its JAX backend on CPU (`make test-tinker`).
 
 The worker samples with PEFT from the adapter that the learner names, in float32: so `logprob_gap` is the server's
-distance to PEFT. The server of `make test`, fake_server.py, answers with the bodies of recorded.json, which are held
-against the real server's here; RECORD=1 writes them anew."""
+distance to PEFT."""
 
-import io
 import json
 import os
-import re
 import shutil
-import signal
 import socket
 import subprocess
-import tarfile
-import threading
 import time
 import urllib.request
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import torch
-from peft import PeftModel
 from safetensors.torch import load_file
-from transformers import AutoModelForCausalLM
 
 from trainer.tests.conftest import TARGETS, save_tiny_model
 from trainer.tests.train_harness import ROOT, WEIGHTS, Message, Worker, at, make_job
@@ -41,12 +27,6 @@ KEPT = {
     "JAX_COMPILATION_CACHE_DIR": str(ROOT / ".cache/jax"),
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
 }
-VLLM = {
-    **{"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", "VLLM_CPU_OMP_THREADS_BIND": "nobind"},
-    **{"VLLM_CPU_KVCACHE_SPACE": "1", "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"},
-}
-RECORDED = Path(__file__).with_name("recorded.json")
-IDS = [10 + 7 * n % 40 for n in range(40)]
 LORA = {"r": 4, "alpha": 32, "dropout": 0, "target_modules": TARGETS["llama"][0]}
 
 
@@ -140,9 +120,9 @@ def starts_as(of: Worker) -> str:
     return f"""
 from peft import set_peft_model_state_dict
 from safetensors.torch import load_file
-from trainer.train import grpo
+from trainer.train import learn
 
-build = grpo.build_model
+build = learn.build_model
 
 
 def build_started(job):
@@ -151,7 +131,7 @@ def build_started(job):
     return model
 
 
-grpo.build_model = build_started
+learn.build_model = build_started
 """
 
 
@@ -173,14 +153,13 @@ def undisturbed(server, base, tmp_path_factory):
 
 
 class Noisy(Worker):
-    """Log-probs that are not the model's: what is beyond clip and delta is met, and one row brings none."""
+    """Log-probs that are not the model's, so that clip and delta bound some of them."""
 
     def write_batch(self, request: Message, rollouts: list[Message]) -> str:
         rows = [row for rollout in rollouts for row in rollout["rows"]]
         for number, row in enumerate(rows):
             shift = [0.5] * 7 if number % 3 == 2 else [-2.0, -0.3, -0.1, 0.0, 0.1, 0.3, 0.7]
             row["logprobs"] = [p + shift[(number + n) % 7] for n, p in enumerate(row["logprobs"])]
-        rows[0]["logprobs"] = None
         return super().write_batch(request, rollouts)
 
 
@@ -218,53 +197,6 @@ def test_killed_and_resumed(server, base, tmp_path, undisturbed, type):
     assert [line["step"] for line in one.metrics()] == [1, 2, 3]
 
 
-def test_stopped_and_resumed(server, base, tmp_path, undisturbed):
-    one = worker(server, base, tmp_path, steps=3)
-    assert ended(one.run(at(1, lambda learner: learner.terminate()))).of_type("interrupted")[0]["step"] == 1
-    assert ended(one.again()).adapter_bytes(3) == undisturbed.adapter_bytes(3)
-
-
-def prompt_logprobs(model: Any) -> list[float]:
-    with torch.inference_mode():
-        logps = model(input_ids=torch.tensor([IDS])).logits[0].float().log_softmax(-1)
-    return [logps[n, token].item() for n, token in enumerate(IDS[1:])]
-
-
-@pytest.mark.skipif(not os.environ.get("VLLM_PYTHON"), reason="VLLM_PYTHON names no Python with vLLM")
-def test_the_adapter_is_the_servers_in_vllm(base, tmp_path, undisturbed):
-    adapter = undisturbed.output / "checkpoint-3"
-    without = prompt_logprobs(AutoModelForCausalLM.from_pretrained(base, dtype="auto").eval())
-    model = AutoModelForCausalLM.from_pretrained(base, dtype="auto").eval()
-    expected = prompt_logprobs(PeftModel.from_pretrained(model, adapter, autocast_adapter_dtype=False))
-    port = free_port()
-    options = ["--dtype", "float32", "--max-model-len", "128", "--enforce-eager", "--generation-config", "vllm"]
-    options += ["--enable-lora", "--max-lora-rank", "8", "--lora-modules", f"ours={adapter}"]
-    options += ["--gpu-memory-utilization", "0.3"]  # the part of main memory that has to be free
-    options += ["--host", "127.0.0.1", "--port", str(port)]
-    with (tmp_path / "log").open("w") as log:
-        child = subprocess.Popen(
-            [os.environ["VLLM_PYTHON"], "-m", "vllm.entrypoints.openai.api_server", "--model", base, *options],
-            env=os.environ | VLLM,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    try:
-        url = f"http://127.0.0.1:{port}"
-        wait_for(f"{url}/health", child, tmp_path / "log")
-        body = {"model": "ours", "prompt": IDS, "max_tokens": 1, "prompt_logprobs": 0}
-        asked = urllib.request.Request(
-            f"{url}/v1/completions", json.dumps(body).encode(), {"content-type": "application/json"}
-        )
-        answer = json.load(urllib.request.urlopen(asked, timeout=120))["choices"][0]["prompt_logprobs"]
-    finally:
-        os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
-    served = [one[str(token)]["logprob"] for one, token in zip(answer[1:], IDS[1:], strict=True)]
-    assert max(abs(a - b) for a, b in zip(served, expected, strict=True)) < 1e-4
-    assert max(abs(a - b) for a, b in zip(without, expected, strict=True)) > 1e-2
-
-
 def deleted(server: SimpleNamespace, state: str) -> None:
     """As by the server's owner, or once it has expired."""
     model, kind, name = state.removeprefix("tinker://").split("/")
@@ -297,99 +229,3 @@ def test_a_state_that_the_server_has_lost_costs_one_update(server, base, tmp_pat
     for _ in range(2):  # it is not begun anew in silence
         refused = two.run().messages[-1]["error"]
         assert refused["type"] == "BadJob" and "remove the folder to train anew" in refused["message"]
-
-
-def test_two_at_once(server, base, tmp_path, undisturbed):
-    one = worker(server, base, tmp_path / "one", steps=3)
-    other = worker(server, base, tmp_path / "other", steps=3, seed=4, tasks=["t1", "t2", "t3"])
-    with ThreadPoolExecutor() as threads:
-        list(threads.map(lambda each: ended(each.run()), (one, other)))
-    assert distance(one, undisturbed, 3) < 1e-6
-    assert distance(other, one, 3) > 1e-3
-
-
-@contextmanager
-def recording(server: SimpleNamespace, base: Path) -> Iterator[SimpleNamespace]:
-    """The same server behind a proxy. `found`: the first answer of each kind, by what was asked; its model is `base`
-    there."""
-    found: dict[str, Any] = {}
-    futures: dict[str, str] = {}
-
-    def keep(asked: str, body: bytes, status: int, content: bytes) -> None:
-        if asked.startswith("DELETE"):
-            return  # its path has ids, and what it answers is not read
-        if asked.endswith("/archive"):
-            found.setdefault("GET archive", {"status": status})
-            return
-        if asked.endswith("/download"):
-            with tarfile.open(fileobj=io.BytesIO(content)) as tar:
-                config = next(one for one in tar.getmembers() if one.name.endswith("adapter_config.json"))
-                content = tar.extractfile(config).read().replace(str(base).encode(), b"base")
-                found.setdefault("adapter_config.json", json.loads(content))
-            return
-        try:
-            answer = json.loads(content.replace(str(base).encode(), b"base"))
-        except ValueError:
-            return  # a forward pass
-        if asked.endswith("/retrieve_future"):
-            asked += f" {futures[json.loads(body)['request_id']]}"
-        elif "request_id" in answer:
-            futures[answer["request_id"]] = asked.rpartition("/")[2]
-        key = asked if status < 400 else f"{asked} {status}"
-        found.setdefault(key, {"status": status, "body": answer})
-
-    class Proxy(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def log_message(self, *_: Any) -> None: ...
-
-        def do_GET(self) -> None:
-            body = self.rfile.read(int(self.headers.get("content-length") or 0))
-            to = HTTPConnection(server.url.removeprefix("http://"), timeout=300)
-            to.request(self.command, self.path, body, dict(self.headers.items()))
-            answer = to.getresponse()
-            content = answer.read()
-            keep(f"{self.command} {self.path}", body, answer.status, content)
-            self.send_response(answer.status)
-            for name, value in answer.getheaders():
-                if name.lower() not in ("connection", "content-length", "transfer-encoding"):
-                    self.send_header(name, value)
-            self.send_header("content-length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        do_POST = do_DELETE = do_GET
-
-    proxy = ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
-    threading.Thread(target=proxy.serve_forever, daemon=True).start()
-    try:
-        yield SimpleNamespace(url=f"http://127.0.0.1:{proxy.server_port}", saved=server.saved, found=found)
-    finally:
-        proxy.shutdown()
-        proxy.server_close()
-
-
-def form(answer: Any) -> Any:
-    """An answer without the ids and numbers that differ from one to the next."""
-    if isinstance(answer, dict):
-        return {name: form(value) for name, value in answer.items()}
-    if isinstance(answer, str):
-        return re.sub(r"_[0-9a-f]{8}|\d+", "#", answer)
-    return "number" if isinstance(answer, float) else answer
-
-
-def test_the_server_of_make_test_answers_as_it_does(server, base, tmp_path):
-    with recording(server, base) as recorder:
-        one = worker(recorder, base, tmp_path / "one", steps=2)
-        one.run(at(2, lambda learner: learner.kill(), "rollouts"))
-        ended(one.again())
-        deleted(recorder, json.loads((one.output / "checkpoint-2/tinker.json").read_text())["state"])
-        Worker(tmp_path / "one", one.job | {"steps": 3}, program="tinker", start=Learner).run()
-        worker(recorder, base, tmp_path / "wide", lora=LORA | {"r": 9}).run()
-    kept, found = json.loads(RECORDED.read_text()), recorder.found
-    if os.environ.get("RECORD"):
-        RECORDED.write_text(json.dumps(kept := {**kept, **found}, indent=2) + "\n")
-    assert kept.keys() - found.keys() <= {"POST /api/v1/session_heartbeat"}  # which comes once in a while
-    assert {key: form(found[key]) for key in found if key in kept} == {
-        key: form(kept[key]) for key in kept if key in found
-    }

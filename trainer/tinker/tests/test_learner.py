@@ -94,7 +94,7 @@ def learn(
         **{"tasks": ["s1", "s2", "s3"], "steps": 2},
         **{"groups_per_step": 2, "group_size": 4, "processes": 1, "clip": 0.2, "delta": 4.0, "kl": 0.0},
         **{"importance_sampling_clip_max": None, "off_policy_mask_threshold": 0.5, "max_logprob_gap": 9.0},
-        **{"temperature": 1.0, "steps_ahead": 0, "shard_base": False, "advantage": "group"},
+        **{"temperature": 1.0, "advantage": "group"},
         **{"url": fake.url, "server_model": None},
     }
     worker = Worker(folder, until, constant)

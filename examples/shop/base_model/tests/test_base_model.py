@@ -9,13 +9,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from examples.shop.base_model import text as conversation
 from examples.shop.base_model.__main__ import SKILLS, main, parse_lack
-from examples.shop.base_model.measure import (
-    MIN_SUCCESS,
-    gate_failures,
-    measure,
-    most_planted,
-)
-from examples.shop.base_model.play import Player, demonstrations, play
+from examples.shop.base_model.measure import gate_failures, measure, most_planted
+from examples.shop.base_model.play import Player, play
 
 ROOT = Path(__file__).parents[4]
 BASES = sorted(file.parent for file in (ROOT / "models").glob("*/base.json"))
@@ -24,7 +19,8 @@ DEFAULT = ROOT / "models/base"
 
 @pytest.fixture(scope="module")
 def demos():
-    return list(demonstrations(120, 5, dict.fromkeys(SKILLS, 0.5)))
+    with Player() as player:
+        return player.demonstrations(120, 5, dict.fromkeys(SKILLS, 0.5))
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +30,7 @@ def tok():
 
 @pytest.fixture(scope="module")
 def tools(demos):
-    return demos[0]["environment"]["tools"]
+    return demos["environment"]["tools"]
 
 
 @pytest.mark.parametrize("folder", BASES, ids=lambda p: p.name)
@@ -45,9 +41,7 @@ def test_the_shipped_folder_is_small_and_passed_its_gates(folder):
     assert all(p.dtype == torch.float32 for p in model.parameters())
     limit = 8e6 if folder.name == "base" else 4.2e6
     assert sum(f.stat().st_size for f in folder.iterdir()) <= limit
-    assert (
-        record["gate_failures"] == [] == gate_failures(record["train_sampled"], record["lacks"], record["max_success"])
-    )
+    assert record["gate_failures"] == [] == gate_failures(record["train_sampled"], record["lacks"])
 
 
 @pytest.mark.parametrize("folder", BASES, ids=lambda p: p.name)
@@ -57,14 +51,13 @@ def test_it_does_in_the_real_environment_what_base_json_says(folder, tools):
     model, tok = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
     torch.manual_seed(7)
     with Player() as player:
-        tasks = player.tasks("train", "train", 120)
-        rollouts = play(model, tok, player, tools, tasks, 1.0)
+        tasks = player.tasks(120)
+        rollouts = play(model, tok, player, tools, tasks)
         single = [t for t in tasks if len(t["skills"]) == 1 and t["skills"][0] in lacks]
-        planted = play(model, tok, player, tools, single * 2, 1.0)
+        planted = play(model, tok, player, tools, single * 2)
     measured = measure(rollouts)
-    # Two standard errors of 120 rollouts on either side of the gate's band.
-    assert MIN_SUCCESS - 0.1 <= measured["all"]["success"] <= record["max_success"] + 0.1
-    assert all(value > 0 for value in measured["components"].values())
+    # Two standard errors of 120 rollouts.
+    assert measured["all"]["success"] == pytest.approx(record["train_sampled"]["all"]["success"], abs=0.1)
     for skill, figure in measured["alone"].items():
         if skill not in lacks:
             assert figure["success"] >= 0.8, skill
@@ -74,7 +67,7 @@ def test_it_does_in_the_real_environment_what_base_json_says(folder, tools):
 
 
 def test_rendering_gives_back_what_was_sampled(demos, tok, tools):
-    for demo in demos[1:]:
+    for demo in demos["demonstrations"]:
         text = conversation.render(tok, demo["messages"], tools, False)
         ids = tok.encode(text)
         assert tok.unk_token_id not in ids
@@ -94,11 +87,11 @@ def test_rendering_gives_back_what_was_sampled(demos, tok, tools):
 
 
 def test_the_loss_is_on_the_models_own_tokens(demos, tok, tools):
-    ids, mask = conversation.to_row(tok, demos[1]["messages"], tools, prompt=True)
+    ids, mask = conversation.to_row(tok, demos["demonstrations"][0]["messages"], tools, prompt=True)
     own = tok.decode([i for i, m in zip(ids, mask, strict=True) if m])
-    said = [m for m in demos[1]["messages"] if m["role"] == "assistant"]
+    said = [m for m in demos["demonstrations"][0]["messages"] if m["role"] == "assistant"]
     assert own.count("<|end|>") == len(said) and "<|assistant|>" not in own and "<|tool|>" not in own
-    short, _ = conversation.to_row(tok, demos[1]["messages"], tools, prompt=False)
+    short, _ = conversation.to_row(tok, demos["demonstrations"][0]["messages"], tools, prompt=False)
     assert ids[-len(short) :] == short and tok.decode(short).startswith("<|user|>")
 
 
@@ -106,6 +99,6 @@ def test_the_loss_is_on_the_models_own_tokens(demos, tok, tools):
 def test_a_bad_lack_is_a_one_line_error(value, capsys, tmp_path):
     with pytest.raises(SystemExit):
         main(["--out", str(tmp_path / "x"), "--lack", value])
-    assert f"{value!r}: write NAME=FRACTION" in capsys.readouterr().err.replace("\n", " ")
+    assert repr(value) in capsys.readouterr().err
     assert parse_lack("refuse=0.5") == ("refuse", 0.5)
     assert parse_lack("tell=0.95") == ("tell", 0.95)

@@ -5,7 +5,7 @@ import { shortcutsOf, solutionOf } from './solutions.js';
 
 /** @typedef {import('../params').Params} Params */
 /** @typedef {import('../params').Instance} Instance */
-/** @typedef {import('campaign/plugin').AssistantMessage} AssistantMessage */
+/** @typedef {import('trace-campaign/plugin').AssistantMessage} AssistantMessage */
 
 /** @param {Params} params */
 export function environmentOf(params) {

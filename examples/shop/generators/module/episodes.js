@@ -8,11 +8,11 @@ import { fits, says, wordsOf } from './text.js';
 
 /** @typedef {import('../params').Params} Params */
 /** @typedef {import('../params').Instance} Instance */
-/** @typedef {import('campaign/plugin').Action} Action */
-/** @typedef {import('campaign/plugin').Reference} Reference */
-/** @typedef {import('campaign/plugin').AssistantMessage} AssistantMessage */
-/** @typedef {import('campaign/plugin').Message} Message */
-/** @typedef {import('campaign/plugin').ToolCall} ToolCall */
+/** @typedef {import('trace-campaign/plugin').Action} Action */
+/** @typedef {import('trace-campaign/plugin').Reference} Reference */
+/** @typedef {import('trace-campaign/plugin').AssistantMessage} AssistantMessage */
+/** @typedef {import('trace-campaign/plugin').Message} Message */
+/** @typedef {import('trace-campaign/plugin').ToolCall} ToolCall */
 
 /** @type {(params: Params, state: Instance) => Message[]} */
 export const firstMessages = ({ policy }, { first }) => [

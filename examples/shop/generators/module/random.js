@@ -1,5 +1,5 @@
 /** Seeded randomness, and drawing from vocabularies. Invariant: the same seed text and the same calls give the same draws. */
-/** @typedef {import('campaign/plugin').Vocabulary} Vocabulary */
+/** @typedef {import('trace-campaign/plugin').Vocabulary} Vocabulary */
 /** @typedef {() => number} Random */
 
 /** @type {(text: string, before?: number) => number} */

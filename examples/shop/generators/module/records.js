@@ -4,7 +4,7 @@
 /** @typedef {import('../params').Values} Values */
 /** @typedef {import('../capabilities').Plan} Plan */
 /** @typedef {import('../world').Write} Write */
-/** @typedef {import('campaign/plugin').Vocabulary} Vocabulary */
+/** @typedef {import('trace-campaign/plugin').Vocabulary} Vocabulary */
 
 /**
  * Every second instance is the twin of the one before.

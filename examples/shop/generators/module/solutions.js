@@ -8,7 +8,7 @@ import { amountOf, argumentsOf, denialOf, nameOf, planOf, writeOf } from './reco
 /** @typedef {import('../params').Params} Params */
 /** @typedef {import('../params').Instance} Instance */
 /** @typedef {import('../capabilities').Plan} Plan */
-/** @typedef {import('campaign/plugin').AssistantMessage} AssistantMessage */
+/** @typedef {import('trace-campaign/plugin').AssistantMessage} AssistantMessage */
 
 /**
  * The messages of an agent that takes the instance for one of this plan.

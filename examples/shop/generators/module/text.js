@@ -1,6 +1,6 @@
 /** Texts, compared as words so that spacing, case and punctuation change nothing; and arguments against their schemas. */
-/** @typedef {import('campaign/plugin').JsonSchema} JsonSchema */
-/** @typedef {import('campaign/plugin').ToolSchema} ToolSchema */
+/** @typedef {import('trace-campaign/plugin').JsonSchema} JsonSchema */
+/** @typedef {import('trace-campaign/plugin').ToolSchema} ToolSchema */
 
 /**
  * Values in the place of names in braces.
