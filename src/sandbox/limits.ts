@@ -16,8 +16,10 @@ export const KILL_WALL_MS = 60_000;
 /** Pages of 64 KiB, the interpreter's 5 MiB included: an instance has kilobytes. */
 export const MEMORY_PAGES = 512;
 
-/** Threads of all sandboxes of a process, 63 MB each: half a gigabyte. Above it, idle ones end. */
+/** Threads of all sandboxes of a process, 63 MB each: half a gigabyte. */
 export const MOST_THREADS = 8;
+/** How long a busy sandbox keeps its thread while another one waits. */
+export const TURN_MS = 3_000;
 
 /** Characters of a call's result: a state is sent to every step. */
 export const RESULT_CHARS = 1_000_000;

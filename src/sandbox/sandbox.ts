@@ -1,7 +1,7 @@
 /**
  * A sandboxed module: its functions are called with JSON values in a worker thread. Whatever the module does, its caller gets a SandboxError and the
- * other calls get their answers: those that waited behind a killed one are asked again in a new thread. A sandbox without calls may lose its thread to
- * another one; its next call starts a new one.
+ * other calls get their answers: those that waited behind a killed one are asked again in a new thread. The sandboxes of a process take turns where
+ * there are more of them than threads.
  */
 import { Worker } from 'node:worker_threads';
 import { OutsideFailure } from '../domain/failures';
@@ -16,6 +16,7 @@ import {
   QUOTED_CHARS,
   RESULT_CHARS,
   MOST_THREADS,
+  TURN_MS,
 } from './limits';
 import type { SandboxReply, SandboxRequest, ThreadUp, SandboxWorkerData } from './sandbox-worker';
 import { existsSync, readFileSync } from 'node:fs';
@@ -99,17 +100,34 @@ function watchThread(o: {
   return () => clearInterval(look);
 }
 
-interface Threaded {
-  isIdle(): boolean;
+interface Claimant {
+  state(): 'busy' | 'idle' | 'ending';
+  /** Starts a thread. */
+  start(): void;
+  /** Ends the thread, and gives its place back once it has ended. */
   drop(): void;
 }
-/** The sandboxes that have a thread. Those that are idle are in the order in which they became so. */
-const threaded = new Set<Threaded>();
+/** The sandboxes that have a thread, with the time at which they got it. */
+const threaded = new Map<Claimant, number>();
+/** Those that wait for one, in order. */
+const waiting = new Set<Claimant>();
 
-/** Ends the thread that has been idle for the longest, if there are many. Busy threads go on, so there may be more for a while. */
-function makeRoom(): void {
-  if (threaded.size >= MOST_THREADS) [...threaded].find((one) => one.isIdle())?.drop();
+/** Gives threads to the sandboxes that wait. Where all are taken, an idle one ends. */
+function shareThreads(): void {
+  for (const claimant of waiting) {
+    if (threaded.size >= MOST_THREADS) {
+      const others = [...threaded.keys()];
+      if (!others.some((one) => one.state() === 'ending')) others.find((one) => one.state() === 'idle')?.drop();
+      return;
+    }
+    waiting.delete(claimant);
+    threaded.set(claimant, performance.now());
+    claimant.start();
+  }
 }
+
+const isTurnOver = (one: Claimant): boolean =>
+  waiting.size > 0 && performance.now() - (threaded.get(one) ?? Infinity) >= TURN_MS;
 
 /** The module did something that no environment may do. The episode is broken; there is no reward. */
 export class SandboxError extends OutsideFailure {
@@ -160,11 +178,9 @@ export function openSandbox({ source, ...options }: { source: string } & Sandbox
   let [lastId, cpuMs] = [0, 0];
   let running: () => Pending | undefined;
   let closed = false;
-  const self: Threaded = { drop, isIdle: () => pending.size === 0 };
+  const self: Claimant = { start, drop, state: () => (!worker ? 'ending' : pending.size === 0 ? 'idle' : 'busy') };
 
   function start(): void {
-    makeRoom();
-    threaded.add(self);
     const shared = (): Int32Array => new Int32Array(new SharedArrayBuffer(4));
     const progress = { running: shared(), done: shared() };
     const started = startThread({ source, limits, progress });
@@ -196,6 +212,7 @@ export function openSandbox({ source, ...options }: { source: string } & Sandbox
       call.reject(new SandboxError(`${request.name}: ${quoted(reply.error)}`));
       if (reply.fatal) return drop();
     } else read(call, reply.json);
+    if (isTurnOver(self)) drop();
   }
 
   /** Nothing that a thread says may end the process, and what is read here can be written again: not too deep for JSON.stringify(). */
@@ -211,15 +228,9 @@ export function openSandbox({ source, ...options }: { source: string } & Sandbox
 
   function settle(id: number): void {
     pending.delete(id);
-    if (pending.size === 0) rest();
-  }
-
-  /** A thread that waits for calls does not keep the process alive; one that has calls does. */
-  function rest(): void {
-    if (!worker) return;
-    worker.unref();
-    threaded.delete(self);
-    threaded.add(self);
+    // A thread that waits for calls does not keep the process alive; one that has calls does.
+    if (pending.size === 0) worker?.unref();
+    if (pending.size === 0) shareThreads();
   }
 
   /** Fails the call that was running; the others are asked again. */
@@ -238,9 +249,12 @@ export function openSandbox({ source, ...options }: { source: string } & Sandbox
     const last = worker;
     worker = undefined;
     endWatch();
-    threaded.delete(self);
-    void last?.terminate();
-    if (pending.size > 0) start();
+    const release = (): void => {
+      threaded.delete(self);
+      if (pending.size > 0) waiting.add(self);
+      shareThreads();
+    };
+    void last?.terminate().then(release, release);
   }
 
   function ask(name: string, args: unknown[]): Promise<unknown> {
@@ -249,8 +263,10 @@ export function openSandbox({ source, ...options }: { source: string } & Sandbox
       const request = { id: (lastId = (lastId % MOST_IDS) + 1), name, args: JSON.stringify(args) };
       pending.set(request.id, { request, resolve, reject });
       if (pending.size === 1) worker?.ref();
-      if (worker) worker.postMessage(request);
-      else start();
+      if (worker) return worker.postMessage(request);
+      if (threaded.has(self)) return; // its last thread is ending
+      waiting.add(self);
+      shareThreads();
     });
   }
 
@@ -262,6 +278,7 @@ export function openSandbox({ source, ...options }: { source: string } & Sandbox
       for (const { request, reject } of pending.values())
         reject(new SandboxError(`${request.name}: the sandbox was closed`));
       pending.clear();
+      waiting.delete(self);
       const last = worker;
       drop();
       await last?.terminate();

@@ -1,11 +1,16 @@
 /** Code in a sandbox: what it cannot reach, what its failures cost the other calls, and what it cannot do to its host. */
 import { execFileSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import { isUnfit, MOST_DEPTH, MOST_THREADS, quoted } from '../../../src/sandbox/limits';
 import { openModule } from '../../../src/sandbox/module';
 import { openSandbox, type Sandbox, SandboxError, type SandboxOptions } from '../../../src/sandbox/sandbox';
 import { closedAfterwards } from '../../support/opened';
 
 jest.setTimeout(60_000);
+jest.mock('../../../src/sandbox/limits', () => ({
+  ...jest.requireActual<object>('../../../src/sandbox/limits'),
+  TURN_MS: 100,
+}));
 
 const sandboxOf = (source: string, options: SandboxOptions = {}): Sandbox =>
   closedAfterwards(openSandbox({ source, ...options }));
@@ -188,10 +193,26 @@ describe('results and texts', () => {
 });
 
 describe('sandboxes', () => {
-  it('that are idle lose their threads to others, and answer their next calls all the same', async () => {
-    const open = Array.from({ length: MOST_THREADS + 2 }, () => sandboxOf('export const f = (n) => n;'));
-    for (const round of [0, 1])
-      for (const [n, sandbox] of open.entries()) expect(await sandbox.call('f', [round + n])).toBe(round + n);
+  it('take turns with few threads: each answers all of its calls', async () => {
+    const source = 'export const f = (n) => { for (let i = 0; i < 1e5; i += 1); return n; };';
+    const open = Array.from({ length: MOST_THREADS + 3 }, () => sandboxOf(source));
+    const inputs = open.map((_, n) => Array.from({ length: n < MOST_THREADS ? 40 : 2 }, (_, i) => n + i));
+    const threads = (): number => (process.platform === 'linux' ? readdirSync('/proc/self/task').length : 0);
+    const before = threads();
+    let most = 0;
+    let ended = 0;
+    const endedAt: number[] = [];
+    const outputs = open.map(async (sandbox, n) => {
+      const answers = await Promise.all(inputs[n]!.map((i) => sandbox.call('f', [i])));
+      endedAt[n] = ended++;
+      return answers;
+    });
+    const look = setInterval(() => (most = Math.max(most, threads() - before)), 20);
+    expect(await Promise.all(outputs)).toEqual(inputs);
+    clearInterval(look);
+    expect(most).toBeLessThanOrEqual(MOST_THREADS);
+    expect(Math.max(...endedAt.slice(MOST_THREADS))).toBeLessThan(MOST_THREADS); // they did not wait for the busy ones
+    expect(await open.at(-1)!.call('f', [7])).toBe(7);
   });
 
   const onLinux = process.platform === 'linux' ? it : it.skip;
