@@ -168,6 +168,10 @@ test-agents: install build ## Agents' programs: one on a public framework, @open
 	npm install --prefix examples/agents/openai-agents --no-save --no-package-lock
 	npx jest --ci --runInBand --testMatch '<rootDir>/test/agents/*.ts'
 
+.PHONY: test-triage
+test-triage: install build ## README's own agent and campaigns/triage-qwen.yaml made small, on a random model
+	npx jest --ci --runInBand --testMatch '<rootDir>/test/end-to-end/own-agent.long.ts'
+
 .PHONY: test-vllm
 test-vllm: install build s3-server vllm-cpu ## The real vLLM: what a campaign asks of a policy server, adapters from a bucket, restarts
 	npx jest --ci --runInBand --testMatch '<rootDir>/test/vllm/suite.ts'

@@ -87,7 +87,7 @@ interface CheckedParts {
 }
 
 interface Part {
-  unsuited?(description: EnvironmentDescription, rule: SelectionRule): string | undefined;
+  unsuited?(description: EnvironmentDescription, rule: SelectionRule): string | undefined | Promise<string | undefined>;
 }
 
 export function partChecks({ campaign, describe, registry }: CheckedParts): CheckItem[] {
@@ -103,7 +103,7 @@ export function partChecks({ campaign, describe, registry }: CheckedParts): Chec
       const part = await o.open();
       const description = await describe();
       if (!description) return `${o.kind}, not compared with the target`;
-      const reason = part.unsuited?.(description, selection);
+      const reason = await part.unsuited?.(description, selection);
       return reason === undefined ? o.kind : o.unsuited(reason);
     },
   });

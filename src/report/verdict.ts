@@ -56,7 +56,8 @@ function selectionDoubts(selection: Report['selection']): (VerdictSentence | und
   const failedPasses = failedPassesText(selection);
   const { environment, user } = faults?.counts ?? {};
   return [
-    reason !== undefined && say(`No capability was selected: ${reason}.`, ...behind),
+    reason !== undefined &&
+      say(`No capability was selected: ${reason}. So nothing was trained, and no baseline ran.`, ...behind),
     failedPasses !== undefined && say(failedPasses, ...behind),
     environment &&
       user &&

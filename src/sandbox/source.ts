@@ -3,7 +3,9 @@
  */
 import { readdir } from 'node:fs/promises';
 import { checkFile } from '../domain/allowed';
+import type { EnvironmentDescription } from '../domain/environment';
 import { OutsideFailure, reasonOf } from '../domain/failures';
+import type { ToolSchema } from '../domain/messages';
 
 export async function moduleFiles(folder: string, field?: string): Promise<string[]> {
   checkFile(field ?? 'modules', folder);
@@ -18,6 +20,16 @@ export async function moduleFiles(folder: string, field?: string): Promise<strin
   const files = names.filter((name) => name.endsWith('.js')).sort();
   if (files.length === 0) throw wrong('holds no .js file');
   return files;
+}
+
+const DECLARES_TOOLS = /^(?:export\s+)?(?:const|let|var)\s+targetTools\b/m;
+
+/** Declares `targetTools` in the first line: the schemas of the target's tools that the code names. Code with a declaration of its own stays as it is. */
+export function withTools(code: string, { tools }: EnvironmentDescription): string {
+  if (DECLARES_TOOLS.test(code)) return code.trim();
+  const named = tools.filter(({ name }) => code.includes(name));
+  const schemas = Object.fromEntries(named.map((tool): [string, ToolSchema] => [tool.name, tool]));
+  return `const targetTools = ${JSON.stringify(schemas)};\n${code.trim()}`;
 }
 
 /** As code writes them, without a space between: the words alone may stand in a policy's text ("the return process. Give the Date (ISO)"). */

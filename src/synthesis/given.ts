@@ -7,7 +7,11 @@ import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { sha256 } from '../store/hash';
 import { defineKind, type Identity } from '../domain/kinds';
-import { moduleFiles } from '../sandbox/source';
+import type { EnvironmentDescription } from '../domain/environment';
+import { OutsideFailure } from '../domain/failures';
+import { missingExports, withModule } from '../sandbox/module';
+import { SandboxError } from '../sandbox/sandbox';
+import { moduleFiles, withTools } from '../sandbox/source';
 import { cannotSynthesize, type Synthesizer, type SynthesizerKind } from './synthesizer';
 
 export const given: SynthesizerKind = defineKind({
@@ -34,23 +38,48 @@ function openGiven(o: { folder: string; texts: ReadonlyMap<string, string>; iden
     identity: { ...identity, options: { modules: digests } },
     ignoresSeed: true,
 
-    async write({ candidate: { name }, progress }) {
-      const source = texts.get(`${name}.js`);
-      if (source === undefined) {
+    async unsuited(description) {
+      for (const [file, text] of texts) {
+        const source = sourceOf(text, description);
+        const problem = await withModule(source, async (module) => {
+          const missing = missingExports(await module.exports());
+          if (missing === undefined) await module.describe();
+          return missing;
+        }).catch((error: unknown) => {
+          if (error instanceof SandboxError) return error.message;
+          throw error;
+        });
+        if (problem !== undefined)
+          throw new OutsideFailure(
+            'BadInput',
+            `synthesizer.modules: ${join(folder, file)}: ${problem}; correct the module`,
+          );
+      }
+      return undefined;
+    },
+
+    async write({ candidate: { name }, description, progress }) {
+      const text = texts.get(`${name}.js`);
+      if (text === undefined) {
         throw cannotSynthesize(
           `there is no ${join(folder, `${name}.js`)}; the folder holds ${[...texts.keys()].join(', ')}`,
         );
       }
       progress(1, 1);
-      return { source, rationale: rationaleOf(source) ?? `The module for ${name} was given; it says no rationale.` };
+      const source = sourceOf(text, description);
+      return { source, rationale: rationaleOf(text) ?? `The module for ${name} was given; it says no rationale.` };
     },
 
     async revise({ candidate: { name } }) {
       const file = join(folder, `${name}.js`);
-      throw cannotSynthesize(`mend ${file} and run the campaign under another name (--name)`);
+      throw cannotSynthesize(`correct ${file} and run the campaign under another name (--name)`);
     },
   };
 }
+
+/** A module that uses `targetTools` and does not declare it gets the target's tools, as the code of a language model does. */
+const sourceOf = (text: string, description: EnvironmentDescription): string =>
+  text.includes('targetTools') ? withTools(text, description) : text;
 
 /** Of a line "// Rationale: ..." among the comments that the text begins with. */
 function rationaleOf(source: string): string | undefined {

@@ -45,7 +45,7 @@ export interface Synthesizer {
   /** What it writes is the same with any seed, and so kept for all of them. */
   readonly ignoresSeed?: true;
   /** Why it can't work on a target, with the fix, before anything is spent. */
-  unsuited?(description: EnvironmentDescription): string | undefined;
+  unsuited?(description: EnvironmentDescription): string | undefined | Promise<string | undefined>;
   write(input: WriteInput): Promise<SynthesizedModule>;
   revise(input: ReviseInput): Promise<SynthesizedModule>;
 }

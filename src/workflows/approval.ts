@@ -1,6 +1,7 @@
 /** Approvals by a person: an update decides, a query shows what waits. A campaign asks about its capabilities, a capability about its environment. */
 import { defineSearchAttributeKey } from '@temporalio/common';
 import {
+  CancellationScope,
   condition,
   defineQuery,
   defineUpdate,
@@ -49,7 +50,9 @@ export class Approvals {
     const earlier = await control(campaign, 'look for an earlier decision').recallDecision(about);
     const decision = earlier ?? (await this.wait(subject));
     this.decided.set(of, decision);
-    if (!earlier) await control(campaign, 'keep the decision').keepDecision({ ...about, decision });
+    const keep = () => control(campaign, 'keep the decision').keepDecision({ ...about, decision });
+    // A campaign that is cancelled now and run again must know it: the person was told that it is decided.
+    if (!earlier) await CancellationScope.nonCancellable(keep);
     return decision;
   }
 

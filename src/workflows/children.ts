@@ -1,6 +1,6 @@
 /** The third stage runs one child per selected capability and per arm, side by side. */
 import { defineSearchAttributeKey, TypedSearchAttributes, WorkflowIdReusePolicy } from '@temporalio/common';
-import { CancellationScope, ParentClosePolicy, startChild, workflowInfo } from '@temporalio/workflow';
+import { CancellationScope, isCancellation, ParentClosePolicy, startChild, workflowInfo } from '@temporalio/workflow';
 import { armName, type Campaign } from '../domain/campaign';
 import { kindOf } from '../domain/kinds';
 import {
@@ -82,13 +82,14 @@ async function runTogether<T>(start: (track: <R>(child: Promise<R>) => Promise<R
 }
 
 /** Gives each arm its best iteration within the training rollouts of trace. An arm without one fails. */
-function comparedArms({ config }: Run, ended: ArmResult[], spent: number): ArmResult[] {
+function comparedArms({ config, status }: Run, ended: ArmResult[], spent: number): ArmResult[] {
   const inOrder = config.arms.flatMap((spec) => ended.find(({ name }) => name === armName(spec)) ?? []);
   return inOrder.map((arm) => {
     if (!arm.work || arm.status === 'failed') return arm;
     const best = bestIteration(withinBudget(arm.work.iterations, spent));
     if (best) return { ...arm, best };
     const reason = `none of its iterations is within the ${spent} training rollouts that trace spent`;
+    status.child({ workflowId: arm.workflowId, kind: 'arm', name: arm.name }, 'failed', reason);
     return { ...arm, status: 'failed', reason };
   });
 }
@@ -120,10 +121,13 @@ async function runChild<R extends ChildResult>(
     status.child(child, 'running');
     result = (await started.result()) as R;
   } catch (error) {
+    // A person may cancel one child in Temporal's UI: the others continue.
+    const alone = isCancellation(error) && !CancellationScope.current().consideredCancelled;
     // Shown first, since `toFailureReason` may rethrow.
     if (isCancelled(error)) status.child(child, 'cancelled');
     else status.child(child, 'failed', reasonOf(error));
-    result = resultInFailure<R>(error) ?? ({ ...failed, workflowId, reason: toFailureReason(error) } as R);
+    const reason = () => (alone ? 'it was cancelled alone' : toFailureReason(error));
+    result = resultInFailure<R>(error) ?? ({ ...failed, workflowId, reason: reason() } as R);
   }
   status.child(child, result.status, result.reason);
   return result;

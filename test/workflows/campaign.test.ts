@@ -386,6 +386,23 @@ test('the best iteration by held-out success is kept, the first of equals; of an
   expect(record.arms?.[0]?.best).toMatchObject({ step: 6, rollouts: 6 * 32 * 16 });
 });
 
+test('a child that is cancelled alone fails, and the campaign continues', async () => {
+  const started = latch();
+  const begun = await begin({}, ({ train }) => ({
+    train: async (input) => {
+      if (input.name !== TELL) return train(input);
+      started.open();
+      const heartbeats = setInterval(() => Context.current().heartbeat(), 100);
+      return Context.current().cancelled.finally(() => clearInterval(heartbeats));
+    },
+  }));
+  await started.opened;
+  await begun.child(TELL).cancel();
+  await begun.handle.result();
+  const ends = Object.fromEntries(begun.seen.record?.capabilities?.map(({ name, status }) => [name, status]) ?? []);
+  expect(ends).toEqual({ [TELL]: 'failed', [REFUSE]: 'completed' });
+});
+
 test('a child that still runs for an earlier run is replaced', async () => {
   const name = 'still-ending';
   const workflowId = `${name}/capability/${TELL}`;

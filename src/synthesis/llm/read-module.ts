@@ -16,7 +16,7 @@ import { mayOffer, OFFERED_TOOLS } from '../../sandbox/limits';
 import { type EnvironmentModule, missingExports, withModule, play } from '../../sandbox/module';
 import { SandboxError, unlessItFails } from '../../sandbox/sandbox';
 import { HELD_OUT_SEEDS, TRAINING_SEEDS } from '../../domain/seeds';
-import { staticFindings } from '../../sandbox/source';
+import { staticFindings, withTools } from '../../sandbox/source';
 import type { SynthesizedModule } from '../synthesizer';
 import { z } from 'zod';
 import type { Candidate } from '../../domain/capability';
@@ -24,11 +24,8 @@ import type { Asking } from '../../llm/model';
 import type { Means } from './llm';
 
 const LANGUAGES = ['javascript', 'js', 'mjs'];
-/** What a model may leave out, because it is put before its code: the target's schemas, as they are. */
-const TOOLS = 'const targetTools = ';
-/** That line, and no beginning of a declaration of the model's own. */
+/** The line that withTools() writes, and no beginning of a declaration of the model's own. */
 const TOOLS_LINE = /^const targetTools = \{.*\};\n/;
-const OWN_TOOLS = /^(?:export\s+)?(?:const|let|var)\s+targetTools\b/m;
 const NOTES = /^\/\/ (?:Rationale|Attack): .*$/gm;
 
 /** The module without what was put before it and after it: what a model wrote. */
@@ -82,14 +79,6 @@ async function inSandbox(source: string, look: (module: EnvironmentModule) => Pr
     if (error instanceof SandboxError) return [`the module fails: ${reasonOf(error)}`];
     throw error;
   }
-}
-
-/** Before the code, unless it has its own: the schemas of the target's tools that it names. */
-function withTools(code: string, { tools }: EnvironmentDescription): string {
-  if (OWN_TOOLS.test(code)) return code.trim();
-  const named = tools.filter(({ name }) => code.includes(name));
-  const schemas = Object.fromEntries(named.map((tool): [string, ToolSchema] => [tool.name, tool]));
-  return `${TOOLS}${JSON.stringify(schemas)};\n${code.trim()}`;
 }
 
 export interface Target {

@@ -43,6 +43,29 @@ describe('given modules', () => {
     expect((await write(question('b_skill', library))).rationale).toContain('b_skill');
   });
 
+  it('get the tools of the target where they use targetTools, and are refused before the campaign if they do not load', async () => {
+    const tool = { name: 'find_book', description: 'd', parameters: { type: 'object' as const, properties: {} } };
+    const target = { ...library, tools: [tool] };
+    const exports = ['describe', 'make', 'start', 'step', 'reward', 'reference', 'solve'].map(
+      (name) => `export const ${name} = `,
+    );
+    const text = `${exports.map((one) => `${one}() => 0;`).join('\n')}`.replace(
+      'describe = () => 0',
+      "describe = () => ({ policy: 'p', tools: [targetTools.find_book], maxSteps: 8 })",
+    );
+    const good = await open(folderWith({ 'a_skill.js': text }));
+    expect(await good.unsuited?.(target)).toBeUndefined();
+    const { source } = await good.write(question('a_skill', target));
+    expect(source).toBe(`const targetTools = ${JSON.stringify({ find_book: tool })};\n${text}`);
+    for (const broken of ['export const describe = 1;', text.replace('.find_book', '.find_nothing.name')]) {
+      const { unsuited } = await open(folderWith({ 'a_skill.js': broken }));
+      await expect(unsuited!(target)).rejects.toMatchObject({
+        type: 'BadInput',
+        message: expect.stringContaining('a_skill.js'),
+      });
+    }
+  });
+
   it('are known by what they held when the folder was opened, not by where they lie', async () => {
     const text = { 'a_skill.js': 'export const a = 1;\n' };
     const modules = folderWith(text);
