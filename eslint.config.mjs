@@ -30,7 +30,8 @@ const mayImport = {
   synthesis: ['domain', 'store', 'llm', 'sandbox'],
   report: ['domain', 'store', 'rollout', 'routing/router', 'terminal'],
   view: ['domain', 'store', 'gateway/listen', 'report', 'rollout', 'terminal', 'training/markers'],
-  workflows: ['domain', 'type activities'],
+  arms: ['domain'],
+  workflows: ['arms', 'domain', 'type activities'],
   temporal: ['store', 'domain'],
   training: ['domain', 'store', 'metrics', 'policy', 'rollout'],
   activities: [
@@ -106,7 +107,7 @@ const pluginMayImport = [
   'sandbox/vocabulary',
   'synthesis/synthesizer',
 ];
-const registryMayImport = ['analyst', 'synthesis', 'routing', 'environments', 'workflows/arms'];
+const registryMayImport = ['analyst', 'synthesis', 'routing', 'environments', 'arms'];
 
 /** Other folders ask neither a language model nor a policy server by themselves. */
 const httpClients = {

@@ -7,8 +7,8 @@ import { routers } from './routing';
 import type { RouterKind } from './routing/router';
 import { synthesizers } from './synthesis';
 import type { SynthesizerKind } from './synthesis/synthesizer';
-import { arms } from './workflows/arms';
-import type { ArmKind } from './workflows/arms/arm';
+import { arms } from './arms';
+import type { ArmKind } from './arms/arm';
 
 export interface Registry {
   /** NAME@VERSION of each plug-in whose kinds are among these. */

@@ -1,7 +1,7 @@
 /** The schema of a campaign file: the campaign's fields with the options of each registered kind, and its JSON schema for editors. */
 import { z } from 'zod';
 import { armNameSchema, type Campaign, campaignFields, checkFields, outcomeMatrixFields } from '../domain/campaign';
-import { type Kind, type KindFields, kindOf, type KindSpec, specSchemaOf } from '../domain/kinds';
+import { type KindDescription, type KindFields, kindOf, type KindSpec, specSchemaOf } from '../domain/kinds';
 import { presetNames } from '../domain/presets';
 import { registry as allKinds, type Registry } from '../registry';
 import { isReservedName } from './project';
@@ -38,19 +38,17 @@ export function campaignFileSchema(registry: Registry) {
   });
 }
 
-type PartKind = Pick<Kind<unknown>, 'plugin' | 'paths' | 'given'>;
-
 /** Returns the parts of a campaign with their kinds. */
 export function partsOf(
   { target, analyst, synthesizer, router, arms }: Omit<Campaign, 'parts'>,
   registry: Registry,
-): [KindSpec, PartKind][] {
+): [KindSpec, KindDescription][] {
   return [
     [target, kindOf(registry.environments, target)],
     [analyst, kindOf(registry.analysts, analyst)],
     [synthesizer, kindOf(registry.synthesizers, synthesizer)],
     [router, kindOf(registry.routers, router)],
-    ...arms.map((arm): [KindSpec, PartKind] => [arm, kindOf(registry.arms, arm)]),
+    ...arms.map((arm): [KindSpec, KindDescription] => [arm, kindOf(registry.arms, arm)]),
   ];
 }
 

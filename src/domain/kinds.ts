@@ -29,7 +29,8 @@ export type Identity = z.infer<typeof identitySchema>;
 /** Selects files: those of the named folder with this ending, or texts by paths that begin with the base name of the option's path. */
 export type Given = string | ((path: string) => Promise<Record<string, string>>);
 
-export interface Kind<Made, Context = unknown, Options = unknown> {
+/** The options of a kind, and its part in keys. */
+export interface KindDescription<Options = unknown> {
   readonly kind: string;
   /** NAME@VERSION of the plug-in that has it; absent of a kind of the program. */
   readonly plugin?: string;
@@ -41,21 +42,27 @@ export interface Kind<Made, Context = unknown, Options = unknown> {
   /** The `paths` whose files go into the store when a campaign starts. */
   readonly given: Readonly<Record<string, Given>>;
   read(spec: KindSpec): Options;
+}
+
+export interface Kind<Made, Context = unknown, Options = unknown> extends KindDescription<Options> {
   open(spec: KindSpec, context: Context): Made;
 }
 
 type OptionPath<Shape> = (keyof Shape & string) | `${keyof Shape & string}.${string}`;
 
-/** Describes one way: `open` is given the options as the schema parses them, and who it is for keys. */
-export function defineKind<Shape extends z.ZodRawShape, Made, Context = unknown>(definition: {
+interface Definition<Shape extends z.ZodRawShape> {
   kind: string;
   version: string;
   options: Shape;
   paths?: readonly OptionPath<Shape>[];
   given?: Partial<Record<OptionPath<Shape>, Given>>;
-  open(options: z.infer<z.ZodObject<Shape>>, identity: Identity, context: Context): Made;
-}): Kind<Made, Context, z.infer<z.ZodObject<Shape>>> {
-  const { kind, version, options, open } = definition;
+}
+
+/** Describes a kind that something else opens. */
+export function describeKind<Shape extends z.ZodRawShape>(
+  definition: Definition<Shape>,
+): KindDescription<z.infer<z.ZodObject<Shape>>> {
+  const { kind, version, options } = definition;
   const given = { ...definition.given } as Record<string, Given>;
   const paths = [...(definition.paths ?? []), ...Object.keys(given)];
   // A campaign that travels has places there, which activities see as paths and workflows as they are.
@@ -65,16 +72,22 @@ export function defineKind<Shape extends z.ZodRawShape, Made, Context = unknown>
     return [option, z.union([options[option] as z.ZodType, place])];
   });
   const schema = z.object({ ...options, ...(Object.fromEntries(places) as Shape) });
+  return { kind, version, options, paths, given, read: (spec) => schema.parse(spec) };
+}
+
+/** Describes one way: `open` is given the options as the schema parses them, and who it is for keys. */
+export function defineKind<Shape extends z.ZodRawShape, Made, Context = unknown>(
+  definition: Definition<Shape> & {
+    open(options: z.infer<z.ZodObject<Shape>>, identity: Identity, context: Context): Made;
+  },
+): Kind<Made, Context, z.infer<z.ZodObject<Shape>>> {
+  const described = describeKind(definition);
+  const { kind, version, read } = described;
   return {
-    kind,
-    version,
-    options,
-    paths,
-    given,
-    read: (spec) => schema.parse(spec),
+    ...described,
     open(spec, context) {
-      const parsed = schema.parse(spec);
-      return open(parsed, { kind, version, options: parsed }, context);
+      const options = read(spec);
+      return definition.open(options, { kind, version, options }, context);
     },
   };
 }
@@ -98,7 +111,7 @@ export function kindOf<K extends { kind: string; plugin?: string }>(
   throw new OutsideFailure('BadInput', `kind "${kind}" is not known to this worker, which has ${known}; update it`);
 }
 
-export type KindFields = Pick<Kind<unknown>, 'kind' | 'options'>;
+export type KindFields = Pick<KindDescription, 'kind' | 'options'>;
 
 /** Schema of a campaign file's field that picks one of `kinds`; `common` are fields that all of them have. */
 export function specSchemaOf(kinds: readonly KindFields[], common: z.ZodRawShape = {}) {

@@ -42,7 +42,7 @@ export function countMerges(adapters: number): { tried: number; options: { low: 
 }
 
 /** Settings of GEPA. The defaults are GEPA's own, except for the number of validation tasks, which GEPA leaves to its user. */
-export const promptSearchFields = {
+export const promptSearchSchema = z.object({
   prompt: z.string().default('').describe("First prompt; with `instead`, empty means the target's policy."),
   place: z.enum(['before', 'instead']).default('before').describe("Relative to the environment's system message."),
   validationTasks: z.int().positive().default(50).describe('Tasks that choose among prompts.'),
@@ -51,5 +51,5 @@ export const promptSearchFields = {
     .enum(['strict_improvement', 'improvement_or_equal'])
     .default('strict_improvement')
     .describe('When a new prompt is kept.'),
-};
-export type PromptSearch = z.infer<z.ZodObject<typeof promptSearchFields>>;
+});
+export type PromptSearch = z.infer<typeof promptSearchSchema>;

@@ -1,6 +1,7 @@
 /** The third stage runs one child per selected capability and per arm, side by side. */
 import { defineSearchAttributeKey, TypedSearchAttributes, WorkflowIdReusePolicy } from '@temporalio/common';
 import { CancellationScope, isCancellation, ParentClosePolicy, startChild, workflowInfo } from '@temporalio/workflow';
+import { arms } from '../arms';
 import { armName, type Campaign } from '../domain/campaign';
 import { kindOf } from '../domain/kinds';
 import {
@@ -13,7 +14,6 @@ import {
   withinBudget,
 } from '../domain/results';
 import type { ArmInput } from './arm';
-import { arms } from './arms';
 import type { CapabilityInput } from './capability';
 import { isCancelled, reasonOf, resultInFailure, toFailureReason } from './failures';
 import { searchAttributeNames, workflowIds, workflowTypes } from './messages';

@@ -6,7 +6,7 @@
  *   └─ campaignArm         NAME/arm/A         one baseline, with at most the training rollouts of all capabilities
  *
  * Reading order: campaign.ts runs the stages over the state in run.ts; analysis.ts, children.ts and router.ts hold the stages. capability.ts runs
- * synthesis.ts and training.ts; arm.ts runs one of arms/. The rest is used everywhere: messages.ts (inputs and results), steps.ts (queue, timeouts and
+ * synthesis.ts and training.ts; arm.ts runs an arm. The rest is used everywhere: messages.ts (inputs and results), steps.ts (queue, timeouts and
  * retries of every activity), failures.ts, status.ts (progress) and approval.ts.
  *
  * Results: activities store texts, weights and rollouts under keys of their inputs, where a campaign that is run again finds them, and return references

@@ -1,26 +1,12 @@
-/** An arm is a baseline: another way to spend as many training rollouts as `trace`. */
-import { armName, type Campaign } from '../../domain/campaign';
-import type { LanguageModelSpec } from '../../domain/endpoints';
-import type { Kind } from '../../domain/kinds';
-import type { ArmOutcome, CapabilityResult, Prepared } from '../../domain/results';
-import type { ChildStatus } from '../status';
-
-export interface ArmContext {
-  campaign: Campaign;
-  prepared: Prepared;
-  name: string;
-  /** The most training rollouts of `trace`, or what it spent if the arm starts after the capabilities. */
-  budget: number;
-  /** Empty for an arm that starts beside the capabilities. */
-  capabilities: readonly CapabilityResult[];
-  status: ChildStatus;
-}
-
-export type Arm = (context: ArmContext) => Promise<ArmOutcome>;
+/** Kinds of arms as a campaign file names them. An arm is a baseline: another way to spend as many training rollouts as `trace`. */
+import type { Campaign } from '../domain/campaign';
+import type { LanguageModelSpec } from '../domain/endpoints';
+import type { KindDescription } from '../domain/kinds';
 
 type ArmSpec = Campaign['arms'][number];
 
-export interface ArmKind extends Kind<Arm> {
+/** src/workflows/arm.ts runs each kind. */
+export interface ArmKind extends KindDescription {
   /** The target must have `training.groupsPerStep` train tasks. */
   readonly trainsOnTarget?: true;
   /** Returns whether the arm starts after the capabilities, whose results it uses. */
@@ -33,14 +19,12 @@ export interface ArmKind extends Kind<Arm> {
   readonly languageModel?: (spec: ArmSpec, campaign: Campaign) => { field: string; model: LanguageModelSpec };
 }
 
-export const fieldOf = (spec: ArmSpec, option: string): string => `arms.${armName(spec)}.${option}`;
-
-interface PlanContext {
+export interface PlanContext {
   campaign: Campaign;
   capabilities: number;
   budget: number;
 }
-interface PlannedArm {
+export interface PlannedArm {
   training: number;
   heldOut: number;
   /** Rollouts of one attempt at a prompt. */
@@ -58,9 +42,8 @@ export function stepsWithin(campaign: Campaign, rollouts: number): number {
   throw new Error(`it may spend ${rollouts} training rollouts, and ${needs}`);
 }
 
-function plannedTraining(campaign: Campaign, rollouts: number): PlannedArm {
-  const steps = Math.floor(rollouts / stepRollouts(campaign));
+/** Plans an arm that spends its budget on training steps. */
+export function plannedWhole(_spec: ArmSpec, { campaign, budget }: PlanContext): PlannedArm {
+  const steps = Math.floor(budget / stepRollouts(campaign));
   return { training: steps * stepRollouts(campaign), heldOut: Math.ceil(steps / campaign.training.checkpointEvery) };
 }
-
-export const plannedWhole: ArmKind['planned'] = (_spec, { campaign, budget }) => plannedTraining(campaign, budget);

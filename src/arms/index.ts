@@ -1,4 +1,4 @@
-/** The kinds of arms. A new kind is a file in this folder and a line here. */
+/** The kinds of arms: a new one is a file beside this, a line here and a function in src/workflows/arm.ts. */
 import type { ArmKind } from './arm';
 import { environments } from './environments';
 import { gepa } from './gepa';
