@@ -14,18 +14,21 @@ import {
   type CalibrationBands,
 } from '../domain/calibration';
 import { kindOf, type EnvironmentSpec, type KindSpec } from '../domain/kinds';
+import { labelPassSchema, type Candidate, type Lacking } from '../domain/capability';
 import { groupByTask } from '../domain/outcomes';
+import type { ChosenTasks } from '../domain/results';
+import { tasksByLabel } from '../domain/selection';
+import { type Plan, shuffle } from '../environments/split';
 import { readOutcomes, readScored } from '../rollout/read';
 import { LEAKING_SHARE, leaksOf } from '../sandbox/leakage';
 import { withModule } from '../sandbox/module';
 import { SELF_TEST_VERSION, selfTest as runSelfTest, TESTED_SEEDS } from '../sandbox/self-test';
 import { moduleFiles } from '../sandbox/source';
-import type { ReviseInput } from '../synthesis/synthesizer';
+import { cannotSynthesize, type ReviseInput } from '../synthesis/synthesizer';
 import { asking, type Dependencies, working } from './context';
 import { keptJson, readJson, type ArtifactStore } from '../store/store';
 import { forbiddenOf, TEST_TEXTS } from './tasks';
 import type { Payer } from './types';
-import type { Candidate, Lacking } from '../domain/capability';
 
 /** The round before, which is revised; `attempts`: the rollouts that its last calibration judged. */
 type Previous = RoundFeedback & { module: ArtifactRef; attempts?: ArtifactRef };
@@ -158,6 +161,52 @@ async function leakFindings(source: string, forbidden: readonly string[]): Promi
     `start: on ${leaks.length} of ${TESTED_SEEDS.length} seeds the text of a task is said that must not be known, e.g. by ` +
       `${first.who} on seed ${first.seed}: word these texts otherwise`,
   ];
+}
+
+/** Share of the chosen tasks of each label that is held out. */
+const HELD_OUT_SHARE = 0.25;
+
+/**
+ * Chooses the target's train tasks for a capability (synthesizer `target_tasks`): those labelled LACKING in most passes, and at most as many labelled
+ * PRESENT. Throws CannotSynthesize if they are fewer than a training step takes.
+ */
+export async function chooseTasks(
+  { store }: Pick<Dependencies, 'store'>,
+  o: {
+    rollouts: ArtifactRef;
+    labels: ArtifactRef[];
+    capability: string;
+    perStep: number;
+    mostHeldOut: number;
+    seed: number;
+  },
+): Promise<ChosenTasks> {
+  const { rollouts: ref, labels, capability, perStep, mostHeldOut, seed } = o;
+  const passes = await Promise.all(labels.map((pass) => readJson(store, pass, labelPassSchema)));
+  const taskOf = new Map((await readScored({ store, ref })).map(({ key, task }) => [key, task]));
+  const { lacking, present, mixed } = tasksByLabel({ passes, capability, taskOf });
+  const chosen = [shuffle(lacking, `${seed}/lacking`), shuffle(present, `${seed}/present`).slice(0, lacking.length)];
+  const held = chosen.map((tasks) => Math.min(Math.floor(tasks.length * HELD_OUT_SHARE), Math.ceil(mostHeldOut / 2)));
+  const validation = chosen.flatMap((tasks, n) => tasks.slice(0, held[n]));
+  const train = shuffle(
+    chosen.flatMap((tasks, n) => tasks.slice(held[n])),
+    `${seed}/train`,
+  );
+  if (train.length < perStep || validation.length === 0)
+    throw cannotSynthesize(
+      `most passes label ${lacking.length} train tasks LACKING and ${present.length} PRESENT, and a training step takes ${perStep} tasks ` +
+        '(training.groupsPerStep) beside held-out ones; raise rollouts.tasks',
+    );
+  const plan: Plan = { train, validation, router: [], test: [] };
+  const key = `target-tasks/${digest({ version: '1', plan })}`;
+  const made = { key, producer: 'chooseTasks', inputs: [ref, ...labels] };
+  const counts = {
+    lacking: chosen[0]!.length,
+    present: chosen[1]!.length,
+    mixed: mixed.length,
+    heldOut: validation.length,
+  };
+  return { plan: await keptJson(store, made, async () => plan), counts };
 }
 
 export async function takeModules(

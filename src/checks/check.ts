@@ -5,7 +5,7 @@
 import { type Stage, armName, type Campaign, type SelectionRule } from '../domain/campaign';
 import { reasonOf } from '../domain/failures';
 import type { EnvironmentDescription } from '../domain/environment';
-import { kindOf } from '../domain/kinds';
+import { kindOf, TARGET_TASKS } from '../domain/kinds';
 import type { Registry } from '../registry';
 import { moduleFiles } from '../sandbox/source';
 
@@ -117,7 +117,17 @@ export function partChecks({ campaign, describe, registry }: CheckedParts): Chec
     }),
     opened('synthesizer', {
       kind: synthesizer.kind,
-      open: () => kindOf(registry.synthesizers, synthesizer).open(synthesizer, undefined),
+      async open() {
+        if (synthesizer.kind === TARGET_TASKS) {
+          const { selects } = await kindOf(registry.analysts, analyst).open(analyst, undefined);
+          if (selects === 'outright')
+            throw new MissingRequirement(
+              `synthesizer.kind: ${TARGET_TASKS} chooses tasks by labels, and analyst.kind ${analyst.kind} labels none`,
+              'choose an analyst that labels trajectories, such as llm',
+            );
+        }
+        return kindOf(registry.synthesizers, synthesizer).open(synthesizer, undefined);
+      },
       // The baselines still train.
       unsuited: (reason) => ({
         warning: `capabilities will end not_trained and get no adapter; ${synthesizer.kind}: ${reason}`,
@@ -133,7 +143,14 @@ function armChecks(spec: Campaign['arms'][number], campaign: Campaign, registry:
     name: `baseline ${armName(spec)}`,
     afterRollouts: true,
     fix: 'correct it in the campaign file',
-    run: () => void kindOf(registry.arms, spec).languageModel?.(spec, campaign),
+    run() {
+      const kind = kindOf(registry.arms, spec);
+      if (campaign.synthesizer.kind === TARGET_TASKS && kind.buildsOnCapabilities?.(spec))
+        throw new MissingRequirement(
+          `it trains on synthesized environments, and synthesizer.kind ${TARGET_TASKS} makes none`,
+        );
+      return void kind.languageModel?.(spec, campaign);
+    },
   };
   const folder = registry.arms.find(({ kind }) => kind === spec.kind)?.reads?.(spec);
   if (!folder) return [asks];

@@ -124,6 +124,9 @@ export function specSchemaOf(kinds: readonly KindFields[], common: z.ZodRawShape
 
 export type EnvironmentSpec = KindSpec;
 
+/** The synthesizer that trains on the target's own tasks and writes no module. */
+export const TARGET_TASKS = 'target_tasks';
+
 export const SANDBOX = 'sandbox';
 export const MIXTURE = 'mixture';
 

@@ -63,8 +63,17 @@ interface Ended {
   best?: Iteration;
 }
 
+/** The target's train tasks that a capability is trained on, with synthesizer `target_tasks`. */
+export interface ChosenTasks {
+  /** A plan: its `train` tasks are trained on, its `validation` tasks are held out. */
+  plan: ArtifactRef;
+  /** Labelled LACKING or PRESENT in most passes, and chosen; `mixed` ones are left out. */
+  counts: { lacking: number; present: number; mixed: number; heldOut: number };
+}
+
 export interface CapabilityResult extends Ended {
   rounds: SynthesisRound[];
+  tasks?: ChosenTasks;
   /** The base model before and the best iteration after, on the same held-out tasks; set where the status is `completed`. */
   validation?: {
     synthesized: { before: RolloutSummary; after: RolloutSummary };

@@ -151,6 +151,35 @@ export function majorityOf(readings: readonly Pick<Reading, 'label'>[]): Label {
   return (['PRESENT', 'NA', 'LACKING'] as const).reduce((most, label) => (votes(label) > votes(most) ? label : most));
 }
 
+/** Tasks by what more than half of the readings of a capability in their trajectories say; `mixed` where none has more than half. */
+export interface TasksByLabel {
+  lacking: string[];
+  present: string[];
+  mixed: string[];
+}
+
+/** `taskOf` maps the id of a trajectory to its task. Tasks that are mostly NA are in no list. */
+export function tasksByLabel(o: {
+  passes: readonly LabelPass[];
+  capability: string;
+  taskOf: ReadonlyMap<string, string>;
+}): TasksByLabel {
+  const byTask = new Map<string, Label[]>();
+  for (const [id, readings] of readingsOf(o.passes).get(o.capability) ?? []) {
+    const task = o.taskOf.get(id);
+    if (task === undefined) continue;
+    byTask.set(task, [...(byTask.get(task) ?? []), ...readings.map(({ label }) => label)]);
+  }
+  const tasks: TasksByLabel = { lacking: [], present: [], mixed: [] };
+  for (const [task, labels] of byTask) {
+    const isMost = (label: Label) => 2 * labels.filter((one) => one === label).length > labels.length;
+    if (isMost('LACKING')) tasks.lacking.push(task);
+    else if (isMost('PRESENT')) tasks.present.push(task);
+    else if (!isMost('NA')) tasks.mixed.push(task);
+  }
+  return tasks;
+}
+
 /** Counts the readings that say LACKING; returns the message that most of them cite, and what the first of these says. */
 export function lackingIn(readings: readonly Reading[]) {
   const lacking = readings.filter(({ label }) => label === 'LACKING');

@@ -51,7 +51,7 @@ export function splitTasks(o: {
 }
 
 /** A permutation that depends on the ids and the seed alone. */
-function shuffle(ids: string[], seed: string): string[] {
+export function shuffle(ids: readonly string[], seed: string): string[] {
   return ids
     .map((id) => [digest([seed, id]), id] as const)
     .sort(([a], [b]) => (a < b ? -1 : 1))

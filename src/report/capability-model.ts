@@ -118,10 +118,12 @@ export interface ReportedCandidate extends Lacking {
 
 export interface ReportedCapability extends Lacking {
   rounds?: ReportedRound[] | undefined;
+  /** The target's tasks that it was trained on, by their labels, with those held out among them; `mixed` ones are left out. */
+  tasks?: { lacking: Figure; present: Figure; mixed: Figure; heldOut: Figure } | undefined;
   training?: ReportedTraining | undefined;
   validation?:
     | {
-        /** Held-out seeds of the synthesized environment. */
+        /** Held-out seeds of the synthesized environment, or held-out tasks of `tasks`. */
         synthesized: BeforeAfter;
         /** These seeds chose between several iterations: what is `after` is the best of them, and above what other seeds would show. */
         chose?: true | undefined;

@@ -2,5 +2,6 @@
 import { given } from './given';
 import { llm } from './llm/llm';
 import type { SynthesizerKind } from './synthesizer';
+import { targetTasks } from './target-tasks';
 
-export const synthesizers: readonly SynthesizerKind[] = [given, llm];
+export const synthesizers: readonly SynthesizerKind[] = [given, llm, targetTasks];

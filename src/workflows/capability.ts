@@ -4,16 +4,20 @@
  */
 import { workflowInfo } from '@temporalio/workflow';
 import type { ArtifactRef } from '../domain/artifacts';
-import { bestIteration, type CapabilityResult } from '../domain/results';
+import { TARGET_TASKS } from '../domain/kinds';
+import { bestIteration, type CapabilityResult, type ChosenTasks } from '../domain/results';
 import type { RolloutSummary } from '../domain/rollout';
+import { failedWith } from './failures';
 import { ChildStatus, percent, withOutcome } from './status';
-import { basePolicy, planTasks, rollOut } from './steps';
+import { basePolicy, control, planTasks, rollOut } from './steps';
 import { type SynthesisInput, synthesize } from './synthesis';
-import { trainingTasks, train } from './training';
+import { trainingTasks, type TrainingSet, train } from './training';
 
 export interface CapabilityInput extends SynthesisInput {
   /** Rollouts of the base model on the target's held-out tasks. */
   baseHeldOut: RolloutSummary;
+  /** The labeling passes, if the synthesizer chooses tasks by them. */
+  labels?: ArtifactRef[];
 }
 
 export const campaignCapability = (input: CapabilityInput): Promise<CapabilityResult> =>
@@ -24,12 +28,12 @@ async function runCapability(input: CapabilityInput): Promise<CapabilityResult> 
   const status = new ChildStatus(name);
   const result: CapabilityResult = { name, workflowId: workflowInfo().workflowId, status: 'failed', rounds: [] };
   try {
-    const environment = await synthesize(input, result.rounds, status);
-    if ('reason' in environment) {
-      status.set('not_trained', environment.reason);
-      return { ...result, status: 'not_trained', reason: environment.reason };
+    const set = await trainingSet(input, result, status);
+    if ('reason' in set) {
+      status.set('not_trained', set.reason);
+      return { ...result, status: 'not_trained', reason: set.reason };
     }
-    const trained = await trainAndValidate(input, environment.module, status);
+    const trained = await trainAndValidate(input, set, status);
     const { before, after } = trained.validation.synthesized;
     status.set('completed', `success ${percent(before.successRate)} -> ${percent(after.successRate)}`);
     return { ...result, status: 'completed', ...trained };
@@ -38,16 +42,49 @@ async function runCapability(input: CapabilityInput): Promise<CapabilityResult> 
   }
 }
 
+/** Returns what to train on, or why there is nothing. Records it in `result`. */
+async function trainingSet(
+  input: CapabilityInput,
+  result: CapabilityResult,
+  status: ChildStatus,
+): Promise<TrainingSet | { reason: string }> {
+  const { campaign } = input;
+  const { steps, groupsPerStep } = campaign.training;
+  if (campaign.synthesizer.kind === TARGET_TASKS) {
+    const chosen = await chooseTasks(input);
+    if ('reason' in chosen) return chosen;
+    result.tasks = chosen;
+    const { plan } = chosen;
+    return { environment: campaign.target, tasks: planTasks(plan, 'train'), heldOut: planTasks(plan, 'validation') };
+  }
+  const synthesized = await synthesize(input, result.rounds, status);
+  if ('reason' in synthesized) return synthesized;
+  return trainingTasks(campaign, [synthesized.module], steps * groupsPerStep);
+}
+
+async function chooseTasks(input: CapabilityInput): Promise<ChosenTasks | { reason: string }> {
+  const { campaign, candidate, baseRollouts: rollouts, labels = [] } = input;
+  const { training, validation, seed } = campaign;
+  try {
+    return await control(campaign, "choose the target's tasks").chooseTasks({
+      ...{ rollouts, labels, capability: candidate.name, seed },
+      ...{ perStep: training.groupsPerStep, mostHeldOut: validation.seeds },
+    });
+  } catch (error) {
+    const reason = failedWith(error, 'CannotSynthesize');
+    if (reason === undefined) throw error;
+    return { reason };
+  }
+}
+
 async function trainAndValidate(
   { campaign, prepared, candidate: { name }, baseHeldOut }: CapabilityInput,
-  module: ArtifactRef,
+  { environment, tasks, heldOut }: TrainingSet,
   status: ChildStatus,
 ): Promise<Required<Pick<CapabilityResult, 'work' | 'best' | 'validation'>>> {
   const { validation, target } = campaign;
-  const { steps, groupsPerStep } = campaign.training;
-  const { environment, tasks, heldOut } = trainingTasks(campaign, [module], steps * groupsPerStep);
   const work = await train({
-    ...{ campaign, prepared, status, name, environment, tasks, heldOut, steps },
+    ...{ campaign, prepared, status, name, environment, tasks, heldOut, steps: campaign.training.steps },
     maker: { kind: 'capability', version: '1', options: {} },
   });
   const best = bestIteration(work.iterations);

@@ -3,7 +3,7 @@ import { defineSearchAttributeKey, TypedSearchAttributes, WorkflowIdReusePolicy 
 import { CancellationScope, isCancellation, ParentClosePolicy, startChild, workflowInfo } from '@temporalio/workflow';
 import { arms } from '../arms';
 import { armName, type Campaign } from '../domain/campaign';
-import { kindOf } from '../domain/kinds';
+import { kindOf, TARGET_TASKS } from '../domain/kinds';
 import {
   type ArmResult,
   bestIteration,
@@ -22,7 +22,7 @@ import { basePolicy } from './steps';
 
 export async function capabilitiesStage(run: Run): Promise<void> {
   const { config: campaign, prepared, results } = run;
-  const { selected, candidates } = required(results.selection);
+  const { selected, candidates, labels } = required(results.selection);
   results.capabilities = [];
   results.arms = [];
   if (selected.length === 0) return;
@@ -48,7 +48,10 @@ export async function capabilitiesStage(run: Run): Promise<void> {
         const others = selected.flatMap(({ candidate: { name, definition } }) =>
           name === candidate.name ? [] : [{ name, definition }],
         );
-        const input = { campaign, prepared, baseRollouts, candidates, baseHeldOut, candidate, others };
+        const input = {
+          ...{ campaign, prepared, baseRollouts, candidates, baseHeldOut, candidate, others },
+          ...(campaign.synthesizer.kind === TARGET_TASKS && { labels }),
+        };
         return track(runCapability(run, input));
       }),
     );

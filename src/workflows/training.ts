@@ -81,8 +81,10 @@ export async function evaluateCheckpoints(
 export const acceptedModule = (rounds: readonly SynthesisRound[]): ArtifactRef | undefined =>
   rounds.findLast((round) => isCalibrated(round) && round.decision?.kind !== 'reject')?.module;
 
+export type TrainingSet = Pick<TrainInput, 'environment' | 'tasks' | 'heldOut'>;
+
 /** Tasks of several modules alternate in pairs (`mixedTasks`): an instance and its twin of one module, then a pair of the next. */
-export function trainingTasks(campaign: Campaign, modules: readonly ArtifactRef[], count: number) {
+export function trainingTasks(campaign: Campaign, modules: readonly ArtifactRef[], count: number): TrainingSet {
   const [module] = modules;
   const environment = module && modules.length === 1 ? sandboxSpec(module) : mixtureSpec(modules);
   const heldOut = seedTasks(campaign, { from: HELD_OUT_SEEDS, count: campaign.validation.seeds });

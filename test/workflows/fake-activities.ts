@@ -103,6 +103,7 @@ export function fakeActivities(replaced: Partial<Activities> = {}): {
     label: async ({ pass }) => artifact(`labels-${pass}`),
     ...selecting(REFUSE, TELL),
     synthesize: async ({ candidate, round }) => artifact(`${candidate.name}-${round}`),
+    chooseTasks: async () => ({ plan: artifact('chosen'), counts: { lacking: 9, present: 9, mixed: 2, heldOut: 4 } }),
     selfTest: async () => ({ passed: true, findings: [] }),
     takeModules: async () => ['one', 'two'].map((name) => ({ file: `${name}.js`, module: artifact(name) })),
     calibrate: async () => calibration(true),

@@ -85,3 +85,27 @@ describe('a synthesizer that has nothing more to give ends the rounds', () => {
     ]);
   });
 });
+
+describe('synthesizer target_tasks', () => {
+  const fields = { synthesizer: { kind: 'target_tasks' } };
+
+  test('trains on tasks of the target that labels chose, and holds others of them out', async () => {
+    const { record, asked } = await play(fields, one);
+    expect(asked('chooseTasks')).toMatchObject([{ capability: TELL, labels: [{}, {}], perStep: 32 }]);
+    const chosen = (part: string) => ({ kind: 'plan', plan: artifact('chosen'), part });
+    expect(asked('train')).toMatchObject([{ environment: { kind: 'shop' }, tasks: chosen('train') }]);
+    const own = asked('rollOut').filter(
+      ({ tasks }) => tasks.kind === 'plan' && tasks.plan.sha256 === artifact('chosen').sha256,
+    );
+    // Two checkpoints and the base.
+    expect(own.map(({ tasks }) => tasks)).toEqual(Array(3).fill(chosen('validation')));
+    expect(record.capabilities).toMatchObject([{ status: 'completed', rounds: [], tasks: { counts: { mixed: 2 } } }]);
+    expect([asked('synthesize'), asked('calibrate')]).toEqual([[], []]);
+  });
+
+  test('a capability with too few labelled tasks is not trained', async () => {
+    const chooseTasks = () => Promise.reject(failure('CannotSynthesize', 'too few'));
+    const { record } = await play(fields, { ...one, chooseTasks });
+    expect(record.capabilities).toMatchObject([{ status: 'not_trained', reason: 'too few' }]);
+  });
+});

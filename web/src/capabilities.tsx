@@ -24,7 +24,7 @@ export function Capabilities({ report: { capabilities = [], selection, arms } }:
 }
 
 function Capability({ capability, short }: { capability: ReportedCapability; short: string }) {
-  const { name, definition, statement, status, reason, adapter, rounds = [] } = capability;
+  const { name, definition, statement, status, reason, adapter, tasks, rounds = [] } = capability;
   const isBad = statement ? statement.verdict === 'hurts' || statement.rewardHacking : status === 'failed';
   return (
     <Section title={short === name ? name : `${short} · ${name}`}>
@@ -35,6 +35,13 @@ function Capability({ capability, short }: { capability: ReportedCapability; sho
       <Quiet>
         {definition} {adapter && <From of={[adapter]} />}
       </Quiet>
+      {tasks && (
+        <p>
+          Trained on the target itself: {tasks.lacking.value} train tasks labelled LACKING and {tasks.present.value}{' '}
+          labelled PRESENT, {tasks.heldOut.value} of them held out; {tasks.mixed.value} with mixed labels are left out.{' '}
+          <From of={Object.values(tasks).map(({ id }) => id)} />
+        </p>
+      )}
       <Measured capability={capability} />
       {rounds.length > 0 && (
         <Fold summary={`${rounds.length} version${rounds.length === 1 ? '' : 's'} of its environment`}>
@@ -45,11 +52,11 @@ function Capability({ capability, short }: { capability: ReportedCapability; sho
   );
 }
 
-function Measured({ capability: { validation, onTarget } }: { capability: ReportedCapability }) {
+function Measured({ capability: { validation, onTarget, tasks } }: { capability: ReportedCapability }) {
   if (!validation) return null;
   const { synthesized, target, branches = [], chose } = validation;
   const rows: { where: string; before?: Figure; after?: Figure; difference?: Figure | undefined }[] = [
-    { where: 'held-out seeds of its own environment', ...synthesized },
+    { where: tasks ? 'held-out tasks of its own' : 'held-out seeds of its own environment', ...synthesized },
     ...branches.map((one) => ({ ...one, where: `of these, branch ${one.branch}` })),
     { where: 'held-out train tasks of the target', ...target },
     ...(onTarget ? [{ where: 'all tasks of the target that it was tried on', difference: onTarget }] : []),
@@ -67,7 +74,10 @@ function Measured({ capability: { validation, onTarget } }: { capability: Report
         ]}
       />
       {chose && (
-        <Quiet>The seeds of its own environment chose its checkpoint, so its success there is a little high.</Quiet>
+        <Quiet>
+          The {tasks ? 'held-out tasks' : 'seeds of its own environment'} chose its checkpoint, so its success there is
+          a little high.
+        </Quiet>
       )}
     </>
   );

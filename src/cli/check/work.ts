@@ -1,7 +1,7 @@
 /** Rollouts of a campaign by purpose, with the arithmetic of the workflows, and what they cost at the rates that earlier campaigns measured. */
 import { basename } from 'node:path';
 import type { Campaign } from '../../domain/campaign';
-import { kindOf } from '../../domain/kinds';
+import { kindOf, TARGET_TASKS } from '../../domain/kinds';
 import { countMerges } from '../../domain/policies';
 import type { Prepared } from '../../domain/results';
 import type { Purpose } from '../../domain/rollout';
@@ -32,7 +32,8 @@ export function countWork(o: { campaign: Campaign; tasks: Prepared['tasks']; cap
     const kind = kindOf(registry.arms, spec);
     return { spec, kind, ...kind.planned(spec, { campaign, capabilities: n, budget }) };
   });
-  const round = calibration.seeds * calibration.rolloutsPerSeed;
+  const isCalibrated = campaign.synthesizer.kind !== TARGET_TASKS;
+  const round = isCalibrated ? calibration.seeds * calibration.rolloutsPerSeed : 0;
   // A trainer saves every so many steps and at its end; the start is evaluated beside every checkpoint.
   const evaluated = Math.ceil(training.steps / training.checkpointEvery) + 1;
   const onTarget = (n > 0 ? 1 : 0) + n + arms.reduce((all, { heldOut }) => all + heldOut, 0);

@@ -4,10 +4,10 @@ import type { Figure } from '../../domain/artifacts';
 import type { Measures, SynthesisRound } from '../../domain/calibration';
 import { type TaskMeans, together } from '../../domain/statistics';
 import { policyNames } from '../../domain/policies';
-import type { CampaignRecord, CapabilityResult } from '../../domain/results';
-import type { CapabilityDraft, ReportedRound } from '../capability-model';
+import type { CampaignRecord, CapabilityResult, ChosenTasks } from '../../domain/results';
+import type { CapabilityDraft, ReportedCapability, ReportedRound } from '../capability-model';
 import type { Evidence } from './evidence';
-import { branchesOf, differenceFigure, ofBranch, rateFigure, slug } from './figures';
+import { branchesOf, countFigure, differenceFigure, ofBranch, rateFigure, slug } from './figures';
 import { reportedTraining } from './training';
 
 interface Sources {
@@ -24,7 +24,7 @@ export function capabilitiesOf(sources: Sources): CapabilityDraft[] | undefined 
 }
 
 function reportedResult(o: Sources, result: CapabilityResult): Omit<CapabilityDraft, 'name' | 'definition'> {
-  const { name, status, workflowId, reason, best, validation } = result;
+  const { name, status, workflowId, reason, best, validation, tasks } = result;
   const id = `capabilities.${slug(name)}`;
   const rounds = result.rounds.map((round) => reportedRound(name, round));
   return {
@@ -32,11 +32,17 @@ function reportedResult(o: Sources, result: CapabilityResult): Omit<CapabilityDr
     workflowId,
     reason,
     rounds: rounds.length > 0 ? rounds : undefined,
+    tasks: tasks && chosenTasks(`${id}.tasks`, tasks),
     training: reportedTraining({ evidence: o.evidence, id, child: result }),
     ...(validation && validated(o, result, validation)),
     adapter: best?.policy.adapters[0]?.ref,
   };
 }
+
+const chosenTasks = (id: string, { plan, counts }: ChosenTasks): ReportedCapability['tasks'] => {
+  const figure = (of: keyof typeof counts) => countFigure(`${id}.${of}`, counts[of], [plan]);
+  return { lacking: figure('lacking'), present: figure('present'), mixed: figure('mixed'), heldOut: figure('heldOut') };
+};
 
 export function reportedRound(capability: string, given: SynthesisRound): ReportedRound {
   const { round, module, selfTest, decision, calibration, calibrationRollouts } = given;
