@@ -5,7 +5,7 @@ import { campaignJsonSchema, type JsonSchemaNode, openJsonSchema } from '../../s
 
 const HEAD = `# Campaign files
 
-A campaign file is YAML, with a [schema](../campaigns/campaign.schema.json) for editors. \`name\`, \`target\`, \`baseModel\`, \`analyst\` and \`synthesizer\` are required. Paths are relative to the file. Brackets hold the type or the default, which is that of the published method (preset \`paper\`). Other fields are strings or groups. A count is an integer from 1, a share a number from 0 to 1.`;
+A campaign file is YAML, with a [schema](../campaigns/campaign.schema.json) for editors. \`name\`, \`target\`, \`baseModel\`, \`analyst\` and \`synthesizer\` are required. Paths are relative to the file. Brackets hold a field's type or its default, which is the paper's (preset \`paper\`). Without a type, a field is a string or a group. A count is an integer from 1, a share a number from 0 to 1.`;
 
 /** One section for each field of the file, one list for each group of fields, or for each kind of a part and for what all its kinds have. */
 export function campaignReference(schema: JsonSchemaNode): string {
