@@ -18,7 +18,7 @@ import { createPolicyClient } from '../src/policy/client';
 import { createMerger } from '../src/policy/merge';
 import { completionBody } from '../src/policy/wire';
 import { rollOut, type RolloutBatch } from '../src/rollout/engine';
-import { turnSeed } from '../src/rollout/batch';
+import { turnSeed } from '../src/rollout/play';
 import { median } from '../src/domain/statistics';
 import { forEachBounded } from '../src/domain/concurrency';
 import { type EmbeddedServer, startEmbeddedServer } from '../test/support/embedded-server';

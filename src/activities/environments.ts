@@ -7,7 +7,7 @@ import type { EnvironmentSpec } from '../domain/kinds';
 import type { EnvironmentKind } from '../environments/kinds';
 import { partnersOf, openEnvironment } from '../environments/kinds';
 import type { Ledger } from '../llm/model';
-import { ledgerOf } from './context';
+import { ledgerOf } from './ledger';
 import type { Payer } from './types';
 
 export { hasNamespaces } from '../environments/namespace';

@@ -5,7 +5,7 @@
 import { Context } from '@temporalio/activity';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MAX_FAULTS, OutsideFailure, type Retry } from '../domain/failures';
-import type { AttemptCounts, HeartbeatDetails } from '../domain/work';
+import type { AttemptCounts, HeartbeatDetails, Work } from '../domain/work';
 
 /** The SDK sends the first of them, and then one at least every 2 s. */
 const BEAT_MS = 500;
@@ -67,6 +67,12 @@ export const countFaults = (): number => beatOf(Context.current()).counts.faults
 
 /** Aborts when the activity is cancelled, when its worker stops, or when Temporal has not answered for the heartbeat timeout. */
 export const activitySignal = (): AbortSignal => beatOf(Context.current()).signal;
+
+/** Returns progress and signal of the activity, for a part that may take long. */
+export const working = (title: string): Work => ({
+  signal: activitySignal(),
+  progress: (done, total) => progress({ kind: 'analysis', title, done, total }),
+});
 
 /** Time of Temporal's last answer to this worker, by the process's clock; undefined in a process that does not ask. */
 let answeredAt: number | undefined;

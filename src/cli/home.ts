@@ -6,7 +6,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { removeCampaign } from '../store/campaign-index';
-import { walk } from '../store/content-store';
+import { walk } from '../store/backend';
 import { openStore } from '../store/open-store';
 import type { Garbage } from '../store/store';
 import { plainLine } from '../domain/plain-text';

@@ -63,21 +63,20 @@ export interface ReportedRound {
 
 type Curve = { step: number; value: number }[];
 
+/** By finished optimizer step: the mean training reward, and the learner's other curves as far as it reports them. */
+export interface LearnerCurves {
+  points: { step: number; reward: number }[];
+  loss?: Curve | undefined;
+  kl?: Curve | undefined;
+  gradientNorm?: Curve | undefined;
+}
+
 export interface ReportedTraining {
   steps: number;
   /** All that it trained, also past the best step. */
   rollouts: Figure;
-  /** Mean training reward by finished optimizer step, from the trainer's metrics; absent where no trainer ran, or without rollouts. */
-  rewardCurve?:
-    | {
-        points: { step: number; reward: number }[];
-        /** The learner's other curves, as far as it reports them. */
-        loss?: Curve | undefined;
-        kl?: Curve | undefined;
-        gradientNorm?: Curve | undefined;
-        from: ArtifactRef[];
-      }
-    | undefined;
+  /** From the trainer's metrics; absent where no trainer ran, or without rollouts. */
+  rewardCurve?: (LearnerCurves & { from: ArtifactRef[] }) | undefined;
   /**
    * The policies on the way, by what picks the best of them (BEST_BY in domain/results.ts): on held-out seeds of the synthesized environment for a
    * capability, on held-out train tasks of the target for an arm. `rollouts`: training rollouts spent until here.

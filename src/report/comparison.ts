@@ -6,7 +6,7 @@
 import type { ArtifactRef, Figure } from '../domain/artifacts';
 import { acrossTrainings, direction, groupBy, mean, pairedDifference, successRate } from '../domain/statistics';
 import { nothing, slug } from './build/figures';
-import { fieldsOf, MISSING, shortPercent } from './format';
+import { fieldsOf, MISSING, shortPercent, type standingTexts } from './format';
 import type { Arm, Report, SolverMatrix } from './model';
 import { samePolicy } from './recommendation';
 
@@ -31,7 +31,7 @@ export interface ComparedPair {
   against: string;
   difference: Figure;
   /** `ahead` and `behind` only where the interval over several trainings excludes zero. */
-  standing: 'ahead' | 'behind' | 'undecided' | 'one_training' | 'same_policy';
+  standing: keyof typeof standingTexts;
   byRun: { run: string; difference: number }[];
 }
 

@@ -1,7 +1,6 @@
 /** Numbers and names as text, in one way for the page, the terminal and the verdict. */
 import type { Figure } from '../domain/artifacts';
 import type { ReportedSelection } from './capability-model';
-import type { ComparedPair } from './comparison';
 import type { Arm } from './model';
 
 export const MISSING = '–';
@@ -113,16 +112,17 @@ export function fieldsOf(value: unknown, path = ''): Map<string, string> {
   return new Map(entries.flatMap(([name, inner]) => [...fieldsOf(inner, path === '' ? name : `${path}.${name}`)]));
 }
 
+/** By standing of a policy to another, where several trainings are compared. */
 export const standingTexts = {
   ahead: 'better over trainings',
   behind: 'worse over trainings',
   undecided: 'no significant difference over trainings',
   one_training: 'one training of each',
   same_policy: 'one policy, and its figures are samples of it',
-} as const satisfies Record<ComparedPair['standing'], string>;
+} as const;
 
 /** `demo +3.5 pt; demo-s2 -0.5 pt`. */
-export const byRunText = ({ byRun }: ComparedPair): string =>
+export const byRunText = ({ byRun }: { byRun: readonly { run: string; difference: number }[] }): string =>
   byRun.map(({ run, difference: value }) => `${run} ${valueText({ value, unit: 'difference' })}`).join('; ');
 
 /** Undefined where none failed. */

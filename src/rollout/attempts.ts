@@ -5,16 +5,45 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { forEachBounded } from '../domain/concurrency';
 import { type FailureType, isFailure, OutsideFailure } from '../domain/failures';
-import { type BrokenRollout, type Rollout, type ScoredRollout, tooManyBroken, tooManyFailure } from '../domain/rollout';
+import {
+  type BrokenRollout,
+  type Purpose,
+  type Rollout,
+  type ScoredRollout,
+  tooManyBroken,
+  tooManyFailure,
+} from '../domain/rollout';
 import { count } from '../metrics';
 import type { PolicyClient } from '../policy/client';
-import type { RollOutOptions } from './engine';
 import type { BatchPlan, PlannedRollout } from './batch';
 import type { Chunks } from './chunks';
 import { play, type PlayOptions } from './play';
 
+export interface MakeOptions extends Omit<PlayOptions, 'client' | 'onTurn' | 'signal'> {
+  concurrency: number;
+  /** The stage that uses the batch; no part of its key. */
+  purpose: Purpose;
+  /** Name of the batch for people; no part of its key. */
+  title: string;
+  maxAttempts: number;
+  /** The share of broken rollouts above which the batch stops; without it, the batch stops only if nothing is scored. */
+  maxBrokenShare?: number;
+  client: Pick<PolicyClient, 'sample' | 'reachable'>;
+  /** Called after every turn, and after every rollout that is durable or broken. */
+  onProgress?: (progress: RollOutProgress) => void;
+  signal?: AbortSignal;
+}
+
+export interface RollOutProgress {
+  done: number;
+  total: number;
+  broken: number;
+  /** Finished turns of all rollouts, the broken ones included. */
+  turns: number;
+}
+
 interface MakeMissing {
-  options: RollOutOptions;
+  options: MakeOptions;
   plan: BatchPlan;
   chunks: Chunks;
   /** The scored and durable rollouts, by key. The function adds those that it plays. */
@@ -73,10 +102,7 @@ export async function makeMissing(o: MakeMissing): Promise<Map<string, BrokenRol
   return broken;
 }
 
-interface AttemptOptions extends PlayOptions {
-  maxAttempts: number;
-  client: Pick<PolicyClient, 'sample' | 'reachable'>;
-}
+type AttemptOptions = PlayOptions & Pick<MakeOptions, 'maxAttempts' | 'client'>;
 
 /**
  * Failures of what all rollouts of the batch need: its adapters and their merge, the policy server, the disk, the settings, money. They stop the batch.

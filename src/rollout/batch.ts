@@ -3,7 +3,7 @@
  * change a record is in its key. The artifact under a batch's key is complete. A batch with broken rollouts is stored under a key of its own, and its
  * chunks stay, so that the next run tries only the broken rollouts again. A setting's index names every stored batch; no entry is removed.
  */
-import { sha256, digest, seedOf } from '../store/hash';
+import { sha256, digest } from '../store/hash';
 import type { ArtifactStore } from '../store/store';
 import { artifactRefSchema, type ArtifactRef } from '../domain/artifacts';
 import { breathing } from '../domain/concurrency';
@@ -14,16 +14,24 @@ import type { Policy, Rollout, ScoredRollout, Sampling } from '../domain/rollout
 import { keepOutcomes, readOutcomes, readRecords, readRollouts, ROLLOUTS_MEDIA_TYPE } from './read';
 import type { EnvironmentDescription } from '../domain/environment';
 import { contentOf, partsOf } from '../policy/merge';
-import type { RollOutOptions } from './engine';
+import type { PlayOptions } from './play';
 import type { Shown } from './shown';
 
 /** Changes whenever the engine would make another record from the same inputs. */
 const ENGINE_FORMAT = 4;
 
-interface BatchInputs extends Pick<
-  RollOutOptions,
-  'tasks' | 'attempts' | 'campaign' | 'policy' | 'sampling' | 'seed' | 'maxSteps' | 'step'
-> {
+/** The rollouts of a batch. */
+export interface BatchOptions extends Pick<PlayOptions, 'policy' | 'sampling' | 'seed' | 'maxSteps'> {
+  tasks: string[];
+  /** Attempts at each task: the group size. */
+  attempts: number;
+  /** The step of a training that the batch is for, where every step plays its own rollouts. */
+  step?: number;
+  /** The campaign that the batch belongs to; no part of its key. */
+  campaign: string;
+}
+
+interface BatchInputs extends BatchOptions {
   /** A synthesized environment's version is its module's sha256. */
   environment: Pick<EnvironmentDescription, 'name' | 'version' | 'plugin'>;
   shown: Shown;
@@ -84,10 +92,6 @@ function policyKey(policy: Policy): object {
   const { base, adapters, prompt } = policy;
   return { base, adapters: contentOf(partsOf(adapters)), prompt };
 }
-
-export const turnSeed = ({ key, turn }: { key: string; turn: number }): number => seedOf(`${key}/${turn}`);
-
-export const choiceSeed = (key: string): number => seedOf(`${key}/choice`);
 
 export interface StoredBatch {
   ref: ArtifactRef;

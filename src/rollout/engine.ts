@@ -7,45 +7,25 @@ import type { ArtifactRef } from '../domain/artifacts';
 import { createTurns } from '../domain/concurrency';
 import type { ToolSchema } from '../domain/messages';
 import { summarise } from '../domain/outcomes';
-import type { Purpose, Rollout, RolloutSummary } from '../domain/rollout';
-import type { PolicyClient } from '../policy/client';
+import type { Rollout, RolloutSummary } from '../domain/rollout';
+import { makeMissing, type MakeOptions, type RollOutProgress } from './attempts';
+import {
+  type BatchOptions,
+  type BatchPlan,
+  findBatch,
+  planBatch,
+  storeBatch,
+  type StoredBatch,
+  storeTools,
+  takeStored,
+} from './batch';
 import { Chunks } from './chunks';
-import { findBatch, storeBatch, type StoredBatch, storeTools, takeStored, type BatchPlan, planBatch } from './batch';
-import { makeMissing } from './attempts';
-import type { PlayOptions } from './play';
 import { lookAt } from './shown';
 
-export interface RollOutOptions extends Omit<PlayOptions, 'client' | 'onTurn' | 'signal'> {
-  tasks: string[];
-  /** Attempts at each task: the group size. */
-  attempts: number;
-  /** The step of a training that the batch is for, where every step plays its own rollouts. */
-  step?: number;
-  concurrency: number;
-  /** The campaign that the batch belongs to; no part of its key. */
-  campaign: string;
-  /** The stage that uses the batch; no part of its key. */
-  purpose: Purpose;
-  /** Name of the batch for people; no part of its key. */
-  title: string;
-  maxAttempts: number;
-  /** The share of broken rollouts above which the batch stops; without it, the batch stops only if nothing is scored. */
-  maxBrokenShare?: number;
+export interface RollOutOptions extends BatchOptions, MakeOptions {
   store: ArtifactStore;
-  client: Pick<PolicyClient, 'sample' | 'reachable'>;
   /** The artifacts that the batch derives from besides the policy's adapters or its router. */
   inputs?: ArtifactRef[];
-  /** Called after every turn, and after every rollout that is durable or broken. */
-  onProgress?: (progress: RollOutProgress) => void;
-  signal?: AbortSignal;
-}
-
-export interface RollOutProgress {
-  done: number;
-  total: number;
-  broken: number;
-  /** Finished turns of all rollouts, the broken ones included. */
-  turns: number;
 }
 
 /** Returns a listener of a batch's progress that calls `onMore` for rollouts beyond those of the first report, which earlier attempts made. */

@@ -2,16 +2,18 @@
  * The agent loop plays one attempt of a policy at a task. It returns a reward of the environment, or throws an OutsideFailure or the reason of the abort.
  * A rollout's `messages` are those of the environment and the policy, without the policy's own prompt, which is in the rollout's key.
  */
+import { seedOf } from '../store/hash';
 import type { Context, Environment, Episode, StopReason } from '../domain/environment';
 import { isFailure, OutsideFailure, reasonOf } from '../domain/failures';
 import { agentView, type AssistantMessage, type Message, openingOf, type ToolSchema } from '../domain/messages';
 import type { FixedPolicy, Policy, Prompt, Sampling, ScoredRollout } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
 import { numbered, type Turn, type TurnRequest } from '../policy/wire';
-import { choiceSeed, type PlannedRollout, turnSeed } from './batch';
 import type { Resolve, Resolved } from './resolve';
 import { createRowBuilder } from './training-batch';
 import { isDeepStrictEqual } from 'node:util';
+
+type Planned = Pick<ScoredRollout, 'key' | 'task' | 'attempt'>;
 
 export interface PlayOptions {
   environment: Environment;
@@ -27,7 +29,11 @@ export interface PlayOptions {
   signal: AbortSignal;
 }
 
-export async function play(planned: PlannedRollout, options: PlayOptions): Promise<ScoredRollout> {
+export const turnSeed = ({ key, turn }: { key: string; turn: number }): number => seedOf(`${key}/${turn}`);
+
+export const choiceSeed = (key: string): number => seedOf(`${key}/choice`);
+
+export async function play(planned: Planned, options: PlayOptions): Promise<ScoredRollout> {
   const { key, task, attempt } = planned;
   const { environment, seed, signal } = options;
   const started = performance.now();

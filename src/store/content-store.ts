@@ -11,19 +11,19 @@
  *   campaigns/<name>/index/         keys that steps of a campaign found or made (campaign-index.ts)
  */
 import { randomBytes } from 'node:crypto';
-import { stat, lstat, readdir } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { ArtifactRef } from '../domain/artifacts';
 import { forEachBounded } from '../domain/concurrency';
 import { OutsideFailure } from '../domain/failures';
+import type { Backend } from './backend';
 import { addKey, isInStep } from './campaign-index';
 import { collectGarbage } from './gc';
 import { type Entry, formatEntry, keyPath, objectPath, parseEntry, provenancePath } from './entries';
 import { sha256 } from './hash';
 import { filesIn, isInside } from './objects';
 import type { ArtifactStore, Provenance, RecordFiles } from './store';
-import { ifThere } from './durable-file';
 
 /** Changes whenever keys change: results of another version would never be found, and would take space. */
 const FORMAT = '4';
@@ -36,43 +36,6 @@ const FOLDER_MEDIA_TYPE = 'application/vnd.campaign.folder+json';
 
 const TRANSFERS = 4;
 const CONCURRENCY = 32;
-
-export interface TextFile {
-  text: string;
-  version: string;
-  changedMs: number;
-}
-
-/** Holds a store's files. Paths are relative, with forward slashes. */
-export interface Backend {
-  /** Returns the address of a file for errors; that of the store for an empty path. */
-  address(path: string): string;
-  /** Returns a small file. Its version changes with every write and renewal. */
-  read(path: string): Promise<TextFile | undefined>;
-  /** Writes the text unless the path is taken; returns whether it did. Exactly one of several writers succeeds. */
-  create(path: string, text: string): Promise<boolean>;
-  /** Makes a file count as written now; returns false if it is no longer the one that was read. */
-  renew(path: string, file: TextFile): Promise<boolean>;
-  /** Removes a file. With `version` it removes only that version, and returns false if it is not there. */
-  remove(path: string, version?: string): Promise<boolean>;
-  removeOlder(path: string, thanMs: number): Promise<void>;
-  putFile(path: string, file: string): Promise<void>;
-  getFile(path: string, file: string): Promise<boolean>;
-  list(prefix?: string): Promise<StoredFile[]>;
-  leftovers(): Promise<string[]>;
-  changedMs(path: string): Promise<number | undefined>;
-  readonly objects: {
-    has(sha: string): Promise<boolean>;
-    /** Stores bytes, or renews the object that holds them, so that it counts as written now. Returns their sha256. */
-    put(body: Uint8Array | string): Promise<string>;
-    /** Stores a file in the same way. It may be linked instead of copied, and is read-only from then on. */
-    takeOver(file: string): Promise<string>;
-    read(sha: string): Promise<Buffer | undefined>;
-    /** Makes the local file `to` hold the object; returns false if the object is damaged or missing. */
-    giveOut(sha: string, to: string): Promise<boolean>;
-  };
-  folderPath(sha: string): string;
-}
 
 const listingSchema = z.object({
   files: z.array(z.object({ path: z.string().refine(isInside), sha256: z.string(), bytes: z.number().int() })),
@@ -291,27 +254,3 @@ function checkedPath(path: string): string {
 const isFolder = ({ uri }: ArtifactRef): boolean => uri.startsWith('artifact-tree:');
 
 const only = ({ key, producer, inputs }: Provenance): Provenance => ({ key, producer, inputs });
-
-export interface StoredFile {
-  path: string;
-  isFolder: boolean;
-  bytes: number;
-  names: number;
-  changedMs: number;
-}
-
-/** Returns a local folder and everything in it; nothing if it does not exist. */
-export async function walk(folder: string): Promise<StoredFile[]> {
-  const entries = (await ifThere(readdir(folder, { recursive: true, withFileTypes: true }))) ?? [];
-  const paths = [folder, ...entries.map((entry) => join(entry.parentPath, entry.name))];
-  const seen = await Promise.all(
-    paths.map(async (path) => {
-      const stat = await ifThere(lstat(path));
-      if (!stat) return [];
-      const isFolder = stat.isDirectory();
-      const names = isFolder ? 1 : stat.nlink;
-      return [{ path, isFolder, bytes: stat.blocks * 512, names, changedMs: stat.mtimeMs }];
-    }),
-  );
-  return seen.flat();
-}

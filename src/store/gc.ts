@@ -8,8 +8,8 @@ import { basename } from 'node:path';
 import type { ArtifactRef } from '../domain/artifacts';
 import { forEachBounded } from '../domain/concurrency';
 import { groupBy } from '../domain/statistics';
+import type { Backend, StoredFile } from './backend';
 import { keysOf } from './campaign-index';
-import type { Backend, StoredFile } from './content-store';
 import { type Entry, objectPath, parseEntry } from './entries';
 import type { Garbage, RecordFiles } from './store';
 

@@ -4,7 +4,8 @@ import { OutsideFailure } from '../domain/failures';
 import type { ArtifactStore } from './store';
 import type { BigIntStats } from 'node:fs';
 import { link, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
-import { type Backend, openContentStore, walk } from './content-store';
+import { type Backend, walk } from './backend';
+import { openContentStore } from './content-store';
 import { asidePath, createFile, ifThere, isCode, leftoversIn, makeFolder } from './durable-file';
 import { linkFile, Objects } from './objects';
 

@@ -16,7 +16,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { OutsideFailure, reasonOf } from '../domain/failures';
-import type { StoredFile, TextFile } from './content-store';
+import type { StoredFile, TextFile } from './backend';
 
 /** Larger files go up in parts of this size, two at once. */
 const PART_BYTES = 64 * 1024 ** 2;

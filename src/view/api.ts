@@ -1,10 +1,8 @@
 /** What `campaign view` answers to the page (web/src). */
 import type { Figure } from '../domain/artifacts';
 import type { ToolSchema } from '../domain/messages';
-import type { ApprovalView } from '../report/capability-model';
-import type { ReportedMessage } from '../report/capability-model';
+import type { ApprovalView, LearnerCurves, ReportedMessage } from '../report/capability-model';
 import type { Report } from '../report/model';
-import type { Curves } from './curves';
 
 /** The campaigns of a home. */
 export interface HomePage {
@@ -49,6 +47,21 @@ export interface Live {
   curves: Curves;
   /** Payments for language models. */
   spent: readonly { dollars?: number | undefined }[];
+}
+
+export interface TrainingCurve {
+  /** The capability or arm. */
+  name: string;
+  curves: LearnerCurves;
+  /** Held-out mean reward by step, with its interval on the page of a report. */
+  heldOut: { step: number; value: number; low?: number | undefined; high?: number | undefined }[];
+}
+
+/** The curves of the live page. */
+export interface Curves {
+  trainings: TrainingCurve[];
+  /** Without a finished batch there are none. */
+  rollouts?: { scored: number; broken: number };
 }
 
 /** A rollout in a list. */

@@ -3,24 +3,10 @@ import type { ArtifactStore } from '../store/store';
 import { mean } from '../domain/statistics';
 import { metricsLine } from '../report/build/evidence';
 import { curvesOf } from '../report/build/training';
+import type { LearnerCurves } from '../report/capability-model';
 import { type Marker, Markers, trainingPath } from '../training/markers';
+import type { Curves, TrainingCurve } from './api';
 import type { IndexedBatch, RolloutIndex } from './rollouts';
-
-type LearnerCurves = ReturnType<typeof curvesOf>;
-
-export interface TrainingCurve {
-  /** The capability or arm. */
-  name: string;
-  curves: LearnerCurves;
-  /** Held-out mean reward by step, with its interval on the page of a report. */
-  heldOut: { step: number; value: number; low?: number | undefined; high?: number | undefined }[];
-}
-
-export interface Curves {
-  trainings: TrainingCurve[];
-  /** Without a finished batch there are none. */
-  rollouts?: { scored: number; broken: number };
-}
 
 interface CurvesOptions {
   store: ArtifactStore;

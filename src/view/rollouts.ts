@@ -14,7 +14,7 @@ import { isSuccess, type Rollout } from '../domain/rollout';
 import { lackingIn, readingsOf } from '../domain/selection';
 import { TOOLS_PRODUCER } from '../rollout/batch';
 import { readRollouts } from '../rollout/read';
-import type { ListedRollout } from './api';
+import type { ListedRollout, ShownRollout } from './api';
 
 /** Characters of what was said, by which a list is searched. */
 const SEARCHED = 1000;
@@ -39,12 +39,6 @@ export interface IndexedRollout extends ListedRollout {
   text: string;
   /** Another row is shown of what several batches hold: the first that is scored. */
   isRepeated: boolean;
-}
-
-/** A message that somebody points at, and why. */
-export interface Step {
-  message: number;
-  says: string;
 }
 
 interface BatchPurpose {
@@ -166,7 +160,7 @@ export function createIndex({ store, campaign }: { store: ArtifactStore; campaig
     lackingOf,
     beginningOf: (id: string) => beginningOf([...passes.values()].flatMap(({ failures }) => failures?.[id] ?? [])),
     /** The steps of a rollout that candidates cite. */
-    citedIn: (id: string): Step[] =>
+    citedIn: (id: string): ShownRollout['cited'] =>
       [...discoveries.values()]
         .flatMap(({ candidates }) => candidates)
         .flatMap(({ name, citations = [] }) =>

@@ -4,7 +4,7 @@ import type { ArtifactStore } from '../store/store';
 import type { Rollout } from '../domain/rollout';
 import { messageRoles } from '../report/format';
 import { quotedMessage } from '../report/build/quotes';
-import { turnSeed } from '../rollout/batch';
+import { turnSeed } from '../rollout/play';
 import { plainText } from '../domain/plain-text';
 import { wrap } from '../terminal';
 import { argumentsOf, callText, jsonText, type Message } from '../domain/messages';

@@ -6,7 +6,6 @@ import { PASS_SKIPPING_FAILURES, type FailureType } from '../domain/failures';
 import type { SelectedCapability, SelectionResult } from '../domain/results';
 import { failedWith, reasonOf } from './failures';
 import { checkAdapters, checkBase, required, rollOutTarget, type Run } from './run';
-import { approvedSelection } from './approval';
 import { basePolicy, batchOf, control, longControl, mapBounded, planTasks } from './steps';
 
 export async function rolloutsStage(run: Run): Promise<void> {
@@ -53,6 +52,20 @@ export async function selectionStage(run: Run): Promise<void> {
   show(selected);
   results.selection = await approvedSelection(run, { candidates, labels, failedPasses, selection, selected });
   show(results.selection.selected);
+}
+
+/** Returns the selection without what a person rejects. */
+async function approvedSelection(run: Run, selection: SelectionResult): Promise<SelectionResult> {
+  const { config, status, results } = run;
+  const { selected } = selection;
+  if (!config.approval.capabilities || selected.length === 0) return selection;
+  const names = selected.map(({ candidate }) => candidate.name);
+  const decision = await status.approvals.ask(config, {
+    waiting: { what: 'capabilities', of: selection.selection.sha256, names },
+    capabilities: { rollouts: required(results.baseRollouts).ref, selection },
+  });
+  const rejected = decision.kind === 'approve' ? [] : (decision.names ?? names);
+  return { ...selection, decision, selected: selected.filter(({ candidate }) => !rejected.includes(candidate.name)) };
 }
 
 /** Arms and capabilities are rows of one report. */

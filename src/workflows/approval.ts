@@ -10,14 +10,9 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { answerSchema, decisionText, type Answer, type Decision, type Waiting } from '../domain/approval';
-import type { SynthesisRound } from '../domain/calibration';
 import type { Campaign } from '../domain/campaign';
-import type { Candidate } from '../domain/capability';
 import { firstIssue } from '../domain/issues';
-import type { SelectionResult } from '../domain/results';
 import { type ApprovalRequest, queryNames, searchAttributeNames, updateNames } from './messages';
-import { required, type Run } from './run';
-import type { ChildStatus } from './status';
 import { control } from './steps';
 
 const decideUpdate = defineUpdate<Decision, [Answer]>(updateNames.decide);
@@ -106,36 +101,4 @@ function checkNames(answer: Answer, { what, names }: Waiting): void {
   const unknown = answer.names.filter((name) => !names.includes(name));
   if (unknown.length > 0)
     throw new Error(`unknown capability ${unknown.join(', ')}; those that wait for approval: ${names.join(', ')}`);
-}
-
-export async function approvedSelection(run: Run, selection: SelectionResult): Promise<SelectionResult> {
-  const { config, status, results } = run;
-  const { selected } = selection;
-  if (!config.approval.capabilities || selected.length === 0) return selection;
-  const names = selected.map(({ candidate }) => candidate.name);
-  const decision = await status.approvals.ask(config, {
-    waiting: { what: 'capabilities', of: selection.selection.sha256, names },
-    capabilities: { rollouts: required(results.baseRollouts).ref, selection },
-  });
-  const rejected = decision.kind === 'approve' ? [] : (decision.names ?? names);
-  return { ...selection, decision, selected: selected.filter(({ candidate }) => !rejected.includes(candidate.name)) };
-}
-
-/** Records the decision in the last round. */
-export async function isEnvironmentApproved(o: {
-  campaign: Campaign;
-  candidate: Candidate;
-  rounds: readonly SynthesisRound[];
-  status: ChildStatus;
-}): Promise<boolean> {
-  const { campaign, candidate, rounds, status } = o;
-  if (!campaign.approval.environments) return true;
-  const last = rounds.at(-1)!;
-  const { round, module } = last;
-  status.set('approval', `round ${round} of ${campaign.calibration.maxRounds}`, round);
-  last.decision = await status.approvals.ask(campaign, {
-    waiting: { what: 'environment', of: module.sha256, names: [candidate.name], round },
-    environment: { candidate, rounds: [...rounds] },
-  });
-  return last.decision.kind === 'approve';
 }

@@ -7,7 +7,6 @@ import type { FailureType } from '../domain/failures';
 import { sandboxSpec } from '../domain/kinds';
 import type { CapabilityResult, Prepared } from '../domain/results';
 import { CALIBRATION_SEEDS } from '../domain/seeds';
-import { isEnvironmentApproved } from './approval';
 import { failedWith } from './failures';
 import type { ChildProgress } from './messages';
 import { type ChildStatus, percent } from './status';
@@ -53,9 +52,26 @@ export async function synthesize(
     if (finding !== undefined)
       record.selfTest = { ...selfTest, passed: false, findings: [...selfTest.findings, finding] };
     if (finding !== undefined || !isCalibrated(record)) continue;
-    if (await isEnvironmentApproved({ ...input, rounds, status })) return { module };
+    if (await isApproved(input, rounds, status)) return { module };
   }
   return whyNotTrained(rounds);
+}
+
+/** Asks for approval of the last round's environment, and records the decision there. */
+async function isApproved(
+  { campaign, candidate }: SynthesisInput,
+  rounds: readonly SynthesisRound[],
+  status: ChildStatus,
+): Promise<boolean> {
+  if (!campaign.approval.environments) return true;
+  const last = rounds.at(-1)!;
+  const { round, module } = last;
+  status.set('approval', `round ${round} of ${campaign.calibration.maxRounds}`, round);
+  last.decision = await status.approvals.ask(campaign, {
+    waiting: { what: 'environment', of: module.sha256, names: [candidate.name], round },
+    environment: { candidate, rounds: [...rounds] },
+  });
+  return last.decision.kind === 'approve';
 }
 
 /** Calibrates a version. Returns a finding for the synthesizer if the module failed in rollouts: its training would fail, too. */

@@ -1,11 +1,13 @@
 /** Tests what the import rules of `eslint.config.mjs` cannot see. */
 import { readdirSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
+import ts from 'typescript';
 
-const source = resolve(__dirname, '../../src');
+const root = resolve(__dirname, '../..');
+const source = resolve(root, 'src');
 
 test('docs/development.md has an entry for each folder of src', () => {
-  const page = readFileSync(resolve(source, '../docs/development.md'), 'utf8');
+  const page = readFileSync(resolve(root, 'docs/development.md'), 'utf8');
   const rows = page.match(/^- `src.*$/gm)?.join() ?? '';
   const folders = readdirSync(source, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   expect(folders.map(({ name }) => name).filter((name) => !rows.includes(`\`src/${name}\``))).toEqual([]);
@@ -18,4 +20,38 @@ test('src names no example: each is a plug-in', () => {
   );
   // It names what a field of 0.2 became.
   expect(named).toEqual(['cli/removed-fields.ts']);
+});
+
+/** Returns the imports of each file of src and web/src, those of types included. */
+function importGraph(): Map<string, Set<string>> {
+  const found = ts.sys.readDirectory(root, ['.ts', '.tsx', '.js'], [], ['src', 'web/src']);
+  const files = new Set(found.map((path) => relative(root, path)));
+  const importsOf = (file: string) =>
+    ts.preProcessFile(readFileSync(resolve(root, file), 'utf8')).importedFiles.flatMap(({ fileName }) => {
+      const path = join(dirname(file), fileName);
+      return ['', '.ts', '.tsx', '/index.ts'].map((end) => path + end).filter((each) => files.has(each));
+    });
+  return new Map([...files].map((file) => [file, new Set(importsOf(file))]));
+}
+
+function* circlesIn(graph: ReadonlyMap<string, ReadonlySet<string>>): Generator<string[]> {
+  const seen = new Set<string>();
+  function* walk(node: string, path: string[]): Generator<string[]> {
+    if (path.includes(node)) yield [...path.slice(path.indexOf(node)), node];
+    if (seen.has(node)) return;
+    seen.add(node);
+    for (const next of graph.get(node)!) yield* walk(next, [...path, node]);
+  }
+  for (const node of graph.keys()) yield* walk(node, []);
+}
+
+test('no files and no folders import each other in a circle', () => {
+  const files = importGraph();
+  expect(circlesIn(files).next().value ?? []).toEqual([]);
+  const folderOf = (file: string) => file.split('/').slice(0, 2).join('/');
+  const folders = new Map([...files.keys()].map((file) => [folderOf(file), new Set<string>()]));
+  for (const [file, imports] of files)
+    for (const folder of [...imports].map(folderOf))
+      if (folder !== folderOf(file)) folders.get(folderOf(file))!.add(folder);
+  expect(circlesIn(folders).next().value ?? []).toEqual([]);
 });

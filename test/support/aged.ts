@@ -1,6 +1,6 @@
 /** A folder as it is when nothing was written to it for two days. */
 import { utimesSync } from 'node:fs';
-import { walk } from '../../src/store/content-store';
+import { walk } from '../../src/store/backend';
 
 const TWO_DAYS_S = 2 * 24 * 3600;
 

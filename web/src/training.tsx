@@ -1,7 +1,7 @@
 /** Trainings as curves: all of them in one chart, a tab for each measure; of a report, and of a campaign that runs. */
 import { useState } from 'preact/hooks';
 import type { Report } from '../../src/report/model';
-import type { TrainingCurve } from '../../src/view/curves';
+import type { TrainingCurve } from '../../src/view/api';
 import { Chart, type ChartData, type ChartPoint } from './charts';
 import { Fold, Quiet, Section, Table } from './parts';
 import { shortNames } from './policies';

@@ -23,9 +23,10 @@ import { checkFields, type Fields, InputFile } from '../input';
 import { type CommonOptions, confirmed, homeOf } from '../options';
 import { type Home, makeHome } from '../project';
 import { onInterrupt } from '../run/supervisor';
+import { buildAnalysis, type Read } from './build';
 import { type Conversations, loadConversations } from './conversations';
 import { hasFindings, nameOf, writeAnalysis } from './folder';
-import { type Analysis, buildAnalysis, type Read } from './result';
+import type { Analysis } from './result';
 import { openAnalysis, reasonHere, runSteps } from './steps';
 import { analysisText } from './text';
 

@@ -1,6 +1,6 @@
 /** A training in the report: the reward of every step, and the held-out figures that picked the best iteration. */
 import type { ArmResult, CapabilityResult } from '../../domain/results';
-import type { ReportedTraining } from '../capability-model';
+import type { LearnerCurves, ReportedTraining } from '../capability-model';
 import type { Evidence, MetricsLine } from './evidence';
 import { countFigure, rateFigure, rewardFigure } from './figures';
 
@@ -37,7 +37,7 @@ export function reportedTraining(o: {
 }
 
 /** Returns the learner's curves by step. */
-export function curvesOf(lines: readonly MetricsLine[]): Omit<NonNullable<ReportedTraining['rewardCurve']>, 'from'> {
+export function curvesOf(lines: readonly MetricsLine[]): LearnerCurves {
   const curve = (field: 'loss' | 'kl' | 'grad_norm') => {
     const points = lines.flatMap(({ step, [field]: value }) => (value === undefined ? [] : [{ step, value }]));
     return points.length > 0 ? points : undefined;

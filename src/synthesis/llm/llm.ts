@@ -8,7 +8,7 @@ import { languageModelFields, languageModelOf } from '../../domain/endpoints';
 import { isFailure, reasonOf } from '../../domain/failures';
 import { defineKind, type Identity } from '../../domain/kinds';
 import { answerOf, promptDigest } from '../../llm/answer';
-import { openLanguageModel, type Asking, type ChatMessage, type LanguageModel } from '../../llm/model';
+import { openLanguageModel, type Asking, type ChatMessage } from '../../llm/model';
 import { attacksIn, MOST_ATTACKS, type Attack } from '../../sandbox/attacks';
 import { showable } from '../../sandbox/leakage';
 import { OFFERED_TOOLS } from '../../sandbox/limits';
@@ -19,14 +19,10 @@ import {
   type SynthesizerKind,
   type WriteInput,
 } from '../synthesizer';
-import { attacksOn, readModule, withAttacks } from './read-module';
 import { examplesText, questionOf, revisionOf, type Room } from './question';
+import { type AttackOptions, attacksOn, readModule, withAttacks } from './read-module';
 
-export interface Means extends Room {
-  model: LanguageModel;
-  repairs: number;
-  attacks: number;
-}
+type Means = Room & AttackOptions;
 
 const kind = defineKind({
   kind: 'llm',

@@ -20,8 +20,7 @@ import { staticFindings, withTools } from '../../sandbox/source';
 import type { SynthesizedModule } from '../synthesizer';
 import { z } from 'zod';
 import type { Candidate } from '../../domain/capability';
-import type { Asking } from '../../llm/model';
-import type { Means } from './llm';
+import type { Asking, LanguageModel } from '../../llm/model';
 
 const LANGUAGES = ['javascript', 'js', 'mjs'];
 /** The line that withTools() writes, and no beginning of a declaration of the model's own. */
@@ -184,9 +183,16 @@ const objectsOf = (samples: readonly Answer[], tool: string): object[] =>
 
 const SHOWN_SEEDS = [0, 1, 2];
 
+/** Settings of the second look. `attacks`: at most so many. */
+export interface AttackOptions {
+  model: LanguageModel;
+  repairs: number;
+  attacks: number;
+}
+
 export async function attacksOn(
   { source, candidate }: { source: string; candidate: Candidate },
-  { model, repairs, attacks: most, seed, asking }: Means & { seed: number; asking: Asking },
+  { model, repairs, attacks: most, seed, asking }: AttackOptions & { seed: number; asking: Asking },
 ): Promise<Attack[]> {
   if (most === 0) return [];
   const shown = await shownOf(source);
