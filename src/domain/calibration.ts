@@ -29,8 +29,8 @@ export const calibrationBandsSchema = z
     successRate: band.default([0.2, 0.6]).describe('Accepted success rates.'),
     minBranchSuccess: fraction.default(0).describe('Lowest success rate per branch.'),
     maxAllSuccess: fraction.default(0.2).describe('Highest share of instances that always succeed.'),
-    maxAllZero: fraction.default(0.2).describe('Highest share with all rewards 0.'),
-    minInformative: fraction.default(0.5).describe('Lowest share with different rewards.'),
+    maxAllZero: fraction.default(0.2).describe('Highest share of instances with all rewards 0.'),
+    minInformative: fraction.default(0.5).describe('Lowest share of instances with different rewards.'),
     minRewardStd: z.number().min(0).default(0.05).describe('Lowest standard deviation of rewards.'),
   })
   .prefault({});

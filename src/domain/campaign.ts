@@ -17,7 +17,7 @@ const addIssue = <T>(context: z.RefinementCtx<T>, path: string[], message: strin
   context.addIssue({ code: 'custom', path, message });
 const MOST_TRAINING_ROLLOUTS = 10 * MOST;
 
-const maxSteps = count.default(50).describe('Most answers per rollout.');
+const maxSteps = count.default(50).describe('Answers per rollout, at most.');
 
 const sampling = (temperature: number) =>
   z
@@ -28,7 +28,7 @@ const sampling = (temperature: number) =>
       thinking: z
         .enum(thinkings)
         .optional()
-        .describe('Thoughts, which only the policy sees: kept (default), stripped as its template does, or off.'),
+        .describe("The policy's thoughts: kept in its context (default), stripped as its template does, or off."),
     })
     .prefault({});
 
@@ -53,19 +53,19 @@ const trainingSchema = z
     groupsPerStep: count.default(32).describe('Tasks per step.'),
     steps: count.default(20).describe('Optimizer steps.'),
     clip: positive.default(0.2).describe('Epsilon: clips the probability ratio.'),
-    delta: positive.default(4).describe('Bound at negative advantages (two-sided GRPO).'),
+    delta: positive.default(4).describe('Bound of the ratio at negative advantages (two-sided GRPO).'),
     importanceSamplingClipMax: positive
       .optional()
-      .describe('Truncated importance sampling instead of clip and delta: highest weight.'),
+      .describe('Highest weight of truncated importance sampling, which replaces clip and delta.'),
     offPolicyMaskThreshold: positive
       .default(0.5)
-      .describe("Omits rows of negative advantage whose sampler's mean log-prob exceeds the trainer's by more."),
+      .describe("Omits a row of negative advantage if the sampler's mean log-prob exceeds the trainer's by more."),
     maxLogprobGap: positive
       .default(0.5)
       .describe('Mean log-prob difference of sampler and trainer that fails a training.'),
     kl: z.number().min(0).default(0).describe('Weight of the KL penalty.'),
     temperature: z.number().positive().default(1).describe('Temperature of training rollouts.'),
-    advantage: z.enum(['group', 'batch']).default('group').describe('Standard deviation that normalizes rewards.'),
+    advantage: z.enum(['group', 'batch']).default('group').describe('Whose standard deviation normalizes rewards.'),
     maskReadOnlyTurns: z.boolean().default(true).describe('No loss on turns of read-only calls.'),
     checkpointEvery: count.default(5).describe('Steps between checkpoints.'),
     threads: count.default(8).describe('Torch threads of one trainer.'),
@@ -74,7 +74,7 @@ const trainingSchema = z
     gradientCheckpointing: z
       .boolean()
       .default(false)
-      .describe('Saves memory, costs time; on where memory on a CPU requires it.'),
+      .describe('Saves memory, costs time. On a CPU it is on if memory requires it.'),
     reportTo: z.enum(['none', 'tensorboard', 'wandb']).default('none').describe('Curves (docs/report.md).'),
   })
   .superRefine(({ steps, groupsPerStep, groupSize, clip, delta }, context) => {
@@ -111,11 +111,11 @@ export type Trainer = z.infer<typeof trainerSchema>;
 
 export const selectionRuleSchema = z
   .strictObject({
-    maxCandidates: count.default(10).describe('Most candidates.'),
+    maxCandidates: count.default(10).describe('Proposed capabilities, at most.'),
     passes: count.default(10).describe('Labeling passes.'),
     rho: fraction.default(0.1).describe('Lowest coverage.'),
     delta: fraction.default(0.2).describe('Lowest contrast to successes.'),
-    votes: count.default(8).describe('Passes in which both hold.'),
+    votes: count.default(8).describe('Passes that must meet both.'),
     evidence: count.default(8).describe('Failures kept as evidence.'),
   })
   .prefault({});
@@ -175,8 +175,8 @@ export const campaignFields = z.strictObject({
       z.strictObject({
         kind: z.literal('vllm').describe('A vLLM server that runs already.'),
         url: policyServerUrl.describe('URL.'),
-        model: z.string().min(1).optional().describe('Required name of the base model.'),
-        contextTokens: count.default(32_768).describe('Required --max-model-len.'),
+        model: z.string().min(1).optional().describe('Name that the base model must have there.'),
+        contextTokens: count.default(32_768).describe('Value that --max-model-len must have.'),
         gpus: count.default(1).describe('Its GPUs, for `campaign check`.'),
       }),
     ])
@@ -190,10 +190,10 @@ export const campaignFields = z.strictObject({
       sampling: sampling(0.7).describe('Sampling.'),
       maxSteps,
       maxAttempts: count.default(3).describe('Attempts at a failing rollout.'),
-      maxBrokenShare: fraction.default(0.1).describe('Failed share that stops a batch.'),
+      maxBrokenShare: fraction.default(0.1).describe('Share of failed rollouts that stops a batch.'),
     })
     .prefault({})
-    .describe('Base rollouts, and how rollouts are made.'),
+    .describe('Base rollouts, and settings of all rollouts.'),
   selection: selectionRuleSchema.describe('Selection of capabilities.'),
   analyst: kindSpecSchema.describe('Proposes capabilities and labels rollouts.'),
   synthesizer: kindSpecSchema.describe('Writes environments.'),
@@ -240,7 +240,7 @@ export const campaignFields = z.strictObject({
       gpusPerTrainer: whole.default(0).describe('GPUs of one trainer; 0: the first visible one.'),
       heartbeatSeconds: from(5)
         .optional()
-        .describe('Seconds until a silent worker is lost; default: 30, with `pool` 90.'),
+        .describe('Seconds until a silent worker counts as lost; default: 30, with `pool` 90.'),
       stallSeconds: count.default(1800).describe('Seconds until a silent trainer is killed.'),
     })
     .transform((workers) => {

@@ -78,8 +78,8 @@ export type ModelUsage = z.infer<typeof modelUsageSchema>;
 /** Prices of a Tinker server. The rows of a step pass it twice: forward, then forward and backward. */
 export const trainingPriceField = z
   .strictObject({
-    forward: dollars.describe('Rows of forward passes.'),
-    train: dollars.describe('Rows of training passes.'),
+    forward: dollars.describe('Tokens in forward passes.'),
+    train: dollars.describe('Tokens in training passes.'),
   })
   .optional();
 

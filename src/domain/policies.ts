@@ -44,7 +44,10 @@ export function countMerges(adapters: number): { tried: number; options: { low: 
 /** Settings of GEPA. The defaults are GEPA's own, except for the number of validation tasks, which GEPA leaves to its user. */
 export const promptSearchSchema = z.object({
   prompt: z.string().default('').describe("First prompt; with `instead`, empty means the target's policy."),
-  place: z.enum(['before', 'instead']).default('before').describe("Relative to the environment's system message."),
+  place: z
+    .enum(['before', 'instead'])
+    .default('before')
+    .describe("Before the environment's system message, or instead of it."),
   validationTasks: z.int().positive().default(50).describe('Tasks that choose among prompts.'),
   minibatchSize: z.int().positive().default(3).describe('Rollouts for one reflection.'),
   acceptance: z

@@ -33,7 +33,7 @@ export const tau2: EnvironmentKind = {
     kind: 'tau2',
     options: {
       domains: z.array(domainSchema).min(1).describe('Domains.'),
-      checkout: z.string().optional().describe('Checkout instead of the package.'),
+      checkout: z.string().optional().describe('Folder of a checkout, instead of the package.'),
       ...processOptions,
     },
     paths: ['checkout'],

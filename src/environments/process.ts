@@ -34,7 +34,7 @@ import {
 export const processOptions = {
   processes: z.number().int().positive().default(1).describe('Parallel processes.'),
   silenceSeconds: silenceField.default(SILENCE_SECONDS).describe('Seconds of silence until a restart.'),
-  passEnv: z.array(variableName).optional().describe('Variables passed to it.'),
+  passEnv: z.array(variableName).optional().describe('Environment variables passed to it.'),
   user: chatModelSchema.optional().describe('Model that plays the user.'),
   judge: chatModelSchema.optional().describe('Model that judges.'),
 };

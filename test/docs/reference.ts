@@ -101,7 +101,7 @@ function rowsOf(fields: readonly Field[], group: JsonSchemaNode, place: string, 
     ...own.flatMap(([name, field]) => [
       rowOf(name, field, group),
       ...groupsOf(field).flatMap((inner) =>
-        rowsOf(fieldsOf(inner), inner, `${code(name)} of ${place}`, told).map((row) => ({
+        rowsOf(fieldsOf(inner), inner, `${code(name)} of ${place.replace(/^.* with /, '')}`, told).map((row) => ({
           ...row,
           fields: row.fields.map((path) => `${name}${field.items ? '[]' : ''}.${path}`),
         })),

@@ -24,11 +24,11 @@ const commandOptions = {
 };
 /** Options of all kinds of agents. */
 export const agentOptions = {
-  version: z.string().default('1').describe('Change it with the program.'),
+  version: z.string().default('1').describe('Change it when the program changes.'),
   readOnlyTools: z.array(z.string()).default([]).describe('Tools that change nothing.'),
   maxSteps: z.number().int().positive().default(50).describe('Most requests per rollout.'),
   silenceSeconds: silenceField.default(600).describe('Seconds of silence until a kill.'),
-  passEnv: z.array(variableName).optional().describe('Variables passed to it.'),
+  passEnv: z.array(variableName).optional().describe('Environment variables passed to it.'),
 };
 
 interface AgentOptions extends z.infer<z.ZodObject<typeof agentOptions>> {

@@ -15,7 +15,7 @@ export const verifiers = agentKind({
     environment: z.string().describe('Installed taskset, as for `vf-eval`.'),
     venv: z.string().describe('Python environment with verifiers.'),
     arguments: configSchema.default({}).describe('`env` config of verifiers.'),
-    testArguments: configSchema.optional().describe('`arguments` of `test`.'),
+    testArguments: configSchema.optional().describe('`arguments` of the test split.'),
     trainTasks: taskCount.min(2).default(400).describe('Tasks of the train split.'),
     testTasks: taskCount.default(200).describe('Tasks of the test split.'),
     rewards: z.tuple([z.number(), z.number()]).default([0, 1]).describe('Lowest and highest reward.'),
