@@ -1,9 +1,9 @@
 /** Leakage check: no capability text, example or code of a played module may contain a test task's text, compared as words. */
 import type { ArtifactStore } from '../store/store';
-import type { ArtifactRef } from '../domain/artifacts';
 import { openingOf } from '../domain/messages';
 import type { Work } from '../domain/work';
 import type { CampaignRecord } from '../domain/results';
+import type { ReportDraft } from '../report/model';
 import { isDistinctive, messageHash, normalised, spelledOut } from '../sandbox/leakage';
 import { readRollouts } from '../rollout/read';
 import type { Environments } from './environments';
@@ -15,20 +15,12 @@ export function leaked(tests: Map<string, string>, text: string): string | undef
   return undefined;
 }
 
-interface LeakageCheck {
-  passed: boolean;
-  textsChecked: number;
-  testTasks: number;
-  hits: { where: string; task: string }[];
-  from: ArtifactRef[];
-}
-
 export async function checkLeakage(o: {
   store: ArtifactStore;
   environments: Environments;
   record: CampaignRecord;
   progress?: Work['progress'];
-}): Promise<LeakageCheck | undefined> {
+}): Promise<ReportDraft['leakage']> {
   const { store, environments, record, progress = () => undefined } = o;
   const { campaign, selection, baseRollouts } = record;
   if (!selection) return undefined;

@@ -1,18 +1,15 @@
 /** Answers of the policy server. */
 import { z } from 'zod';
 import type { AssistantMessage } from '../domain/messages';
-import { callSchema, endOf, messageOf, numbered, parseAnswer } from '../policy/wire';
+import { endOf, finishSchema, messageOf, numbered, parseAnswer, wordsSchema } from '../policy/wire';
 import type { ChatRequest } from './request';
 
 const usageSchema = z.looseObject({ prompt_tokens: z.number(), completion_tokens: z.number() });
 const answerSchema = z.object({
   choices: z.tuple([
     z.object({
-      message: z.object({
-        content: z.string().nullish(),
-        tool_calls: z.array(callSchema).nullish(),
-      }),
-      finish_reason: z.enum(['stop', 'tool_calls', 'length', 'content_filter', 'repetition', 'abort']),
+      message: wordsSchema,
+      finish_reason: z.enum([...finishSchema.options, 'content_filter']),
     }),
   ]),
   usage: usageSchema.optional(),

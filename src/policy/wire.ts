@@ -89,8 +89,8 @@ export const sampledAs = ({ maxTokens, temperature, topP, thinking }: Sampling) 
 export const callSchema = z.object({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) });
 type WireCall = z.infer<typeof callSchema>;
 
-const wordsSchema = z.object({ content: z.string().nullish(), tool_calls: z.array(callSchema).nullish() });
-const finishSchema = z.enum(['stop', 'tool_calls', 'length', 'repetition', 'abort']);
+export const wordsSchema = z.object({ content: z.string().nullish(), tool_calls: z.array(callSchema).nullish() });
+export const finishSchema = z.enum(['stop', 'tool_calls', 'length', 'repetition', 'abort']);
 
 const completionSchema = z.object({
   choices: z.tuple([

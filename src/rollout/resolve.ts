@@ -4,24 +4,19 @@ import { readJson, type ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { isFailure, OutsideFailure, reasonOf } from '../domain/failures';
 import { kindOf, kindSpecSchema } from '../domain/kinds';
-import type { Message, ToolSchema } from '../domain/messages';
 import type { Choice, FixedPolicy, Policy } from '../domain/rollout';
 import {
   chosenOptionSchema,
   fittedRouterSchema,
   type ChosenOption,
+  type ChooseInput,
   type FittedRouter,
   type RouterContext,
   type RouterKind,
 } from '../routing/router';
 
 /** The beginning of a conversation, by which a router chooses. */
-interface Opening {
-  messages: readonly Message[];
-  tools: readonly ToolSchema[];
-  seed: number;
-  signal: AbortSignal;
-}
+type Opening = Omit<ChooseInput, 'fitted'>;
 
 export interface Resolved {
   policy: FixedPolicy;

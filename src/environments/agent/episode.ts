@@ -26,7 +26,7 @@ export interface AgentProgram {
   readOnlyTools: readonly string[];
   maxSteps: number;
   /** Limit of the time between an answer and the next request, or the end. */
-  silenceMs: number;
+  silenceSeconds: number;
 }
 
 /** The beginning of the name of every rollout's working folder. */
@@ -50,7 +50,8 @@ export async function beginAgent(o: {
   signal?: AbortSignal | undefined;
 }): Promise<Episode> {
   const { program, endpoint, task, seed, signal } = o;
-  const { command, grader, passEnv, readOnlyTools, maxSteps, silenceMs } = program;
+  const { command, grader, passEnv, readOnlyTools, maxSteps, silenceSeconds } = program;
+  const silenceMs = silenceSeconds * 1000;
   const url = await endpoint.url();
   const folder = await mkdtemp(join(tmpdir(), AGENT_FOLDER));
   const key = `${KEY}${randomUUID()}`;
@@ -119,7 +120,7 @@ export async function beginAgent(o: {
     const silent = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
         playing.kill();
-        const problem = `has asked nothing and not ended for ${silenceMs / 1000} s and was killed`;
+        const problem = `has asked nothing and not ended for ${silenceSeconds} s and was killed`;
         reject(failed(problem, 'find out what it waits for, or allow it more (target.silenceSeconds)'));
       }, silenceMs);
     });

@@ -13,7 +13,7 @@ import { defineKind } from '../../domain/kinds';
 import { checkAllowed, type EnvironmentKind } from '../kinds';
 import { checkAgent } from './check';
 import { openEndpoint } from './endpoint';
-import { AGENT_FOLDER, beginAgent } from './episode';
+import { AGENT_FOLDER, type AgentProgram, beginAgent } from './episode';
 import { readTasks, type TaskList } from './tasks';
 
 const commandSchema = z.array(z.string()).min(1);
@@ -31,14 +31,13 @@ export const agentOptions = {
   passEnv: z.array(variableName).optional().describe('Environment variables passed to it.'),
 };
 
-interface AgentOptions extends z.infer<z.ZodObject<typeof agentOptions>> {
+interface AgentOptions extends AgentProgram {
+  version: string;
   /** Its name in reports. */
   name?: string | undefined;
-  command: readonly string[];
   folder: string;
   /** A file of JSON lines; or what lists them. */
   tasks: string | (() => Promise<TaskList>);
-  grader?: readonly string[] | undefined;
 }
 
 /** A kind whose environments are agents' programs: `expand` says which program, and which tasks. */
@@ -113,17 +112,10 @@ const OF_THE_RUN = new RegExp(
 );
 
 export function openAgent(o: AgentOptions): Environment {
-  const { folder, passEnv = [], maxSteps, silenceSeconds } = o;
+  const { folder, maxSteps } = o;
   const command = o.command.map((word) => located(word, folder));
   const grader = o.grader?.map((word) => located(word, folder));
-  const program = {
-    command,
-    grader,
-    passEnv,
-    readOnlyTools: o.readOnlyTools,
-    maxSteps,
-    silenceMs: silenceSeconds * 1000,
-  };
+  const program = { ...o, command, grader };
   const endpoint = openEndpoint();
   let read: Promise<TaskList> | undefined;
   let described: Promise<EnvironmentDescription> | undefined;
