@@ -7,6 +7,7 @@ import { type Environment, type Evaluation, evaluationSchema, type StopReason } 
 import { OutsideFailure, reasonOf } from './domain/failures';
 import { firstIssue } from './domain/issues';
 import type { Identity, Kind, KindSpec } from './domain/kinds';
+import { getOrMake } from './domain/maps';
 import type { EnvironmentKind } from './environments/kinds';
 import type { Plugin } from './plugin';
 import { registry as programs, type Registry } from './registry';
@@ -57,12 +58,8 @@ function loadPlugin(path: string) {
 const registries = new Map<string, Registry>();
 
 /** Returns the kinds of the program and of the plug-ins at these paths. Throws where a plug-in can't be loaded, or a kind is there twice. */
-export function withPlugins(paths: readonly string[]): Registry {
-  const key = paths.join('\n');
-  const registry = registries.get(key) ?? paths.reduce(extended, programs);
-  registries.set(key, registry);
-  return registry;
-}
+export const withPlugins = (paths: readonly string[]): Registry =>
+  getOrMake(registries, paths.join('\n'), () => paths.reduce(extended, programs));
 
 function extended(registry: Registry, path: string): Registry {
   const { name, version, targets, analysts, synthesizers, routers } = loadPlugin(path);

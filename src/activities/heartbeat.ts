@@ -5,6 +5,7 @@
 import { Context } from '@temporalio/activity';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MAX_FAULTS, OutsideFailure, type Retry } from '../domain/failures';
+import { getOrMake } from '../domain/maps';
 import type { AttemptCounts, HeartbeatDetails, Work } from '../domain/work';
 
 /** The SDK sends the first of them, and then one at least every 2 s. */
@@ -21,16 +22,13 @@ interface Beat {
 }
 const beats = new WeakMap<Context, Beat>();
 
-function beatOf(context: Context): Beat {
-  const known = beats.get(context);
-  if (known) return known;
-  const { counts } = (context.info.heartbeatDetails ?? {}) as HeartbeatDetails;
-  const cutOff = new AbortController();
-  const signal = AbortSignal.any([context.cancellationSignal, cutOff.signal]);
-  const beat = { counts: { faults: 0, settled: 0, ...counts }, cutOff, signal };
-  beats.set(context, beat);
-  return beat;
-}
+const beatOf = (context: Context): Beat =>
+  getOrMake(beats, context, () => {
+    const { counts } = (context.info.heartbeatDetails ?? {}) as HeartbeatDetails;
+    const cutOff = new AbortController();
+    const signal = AbortSignal.any([context.cancellationSignal, cutOff.signal]);
+    return { counts: { faults: 0, settled: 0, ...counts }, cutOff, signal };
+  });
 
 function heartbeat(context: Context): void {
   const { details, counts } = beatOf(context);

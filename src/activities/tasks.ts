@@ -7,6 +7,7 @@ import type { Environment } from '../domain/environment';
 import type { Message } from '../domain/messages';
 import { OutsideFailure } from '../domain/failures';
 import { type EnvironmentSpec, modulesOf } from '../domain/kinds';
+import { getOrMake } from '../domain/maps';
 import type { Work } from '../domain/work';
 import { planSchema } from '../environments/split';
 import { forEachBounded } from '../domain/concurrency';
@@ -131,8 +132,7 @@ interface Asked extends Pick<Work, 'progress'> {
 /** The task texts of the whole test split of the target, each with a task that has it. */
 export function testTexts(asked: Asked): Promise<Map<string, string>> {
   const { environment } = asked;
-  const texts = known.get(environment) ?? keptTexts(asked);
-  known.set(environment, texts);
+  const texts = getOrMake(known, environment, () => keptTexts(asked));
   texts.catch(() => known.delete(environment));
   return texts;
 }

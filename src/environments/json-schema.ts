@@ -1,5 +1,6 @@
 /** Checks JSON schemas of an environment's tools, and values against them. Nothing here throws; unknown keywords are ignored. */
 import { z } from 'zod';
+import { getOrMake } from '../domain/maps';
 import type { JsonSchema } from '../domain/messages';
 
 /** Finds what is wrong with the parts of a schema that are read here and in prompts. */
@@ -31,8 +32,7 @@ export function valueProblem(schema: JsonSchema, value: unknown): string | undef
     if (missing !== undefined) return `${missing}: is required and missing`;
   }
   try {
-    const validator = compiled.get(schema) ?? z.fromJSONSchema(schema as never);
-    compiled.set(schema, validator);
+    const validator = getOrMake(compiled, schema, () => z.fromJSONSchema(schema as never));
     const [issue] = validator.safeParse(value).error?.issues ?? [];
     return issue && `${issue.path.join('.') || '(all of it)'}: ${issue.message}`;
   } catch {

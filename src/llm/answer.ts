@@ -4,6 +4,7 @@
  */
 import { CHARACTERS_A_TOKEN, tokensOf } from '../domain/endpoints';
 import { OutsideFailure } from '../domain/failures';
+import { getOrMake } from '../domain/maps';
 import type { Asking, ChatMessage, LanguageModel, ModelReply } from './model';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -147,18 +148,15 @@ const PLACE = /\{\{([A-Za-z]\w*)\}\}/g;
 const files = new Map<string, ChatMessage[]>();
 
 /** Reads a prompt. A line `--- system`, `--- user` or `--- assistant` begins each message. */
-function readPrompt(name: string): ChatMessage[] {
-  const known = files.get(name);
-  if (known) return known;
-  const text = readFileSync(join(PROMPTS, `${name}.md`), 'utf8');
-  const [, ...parts] = text.split(/^--- (system|user|assistant)[ \t]*\r?$/m);
-  const messages = Array.from({ length: parts.length / 2 }, (_, n) => ({
-    role: parts[2 * n] as ChatMessage['role'],
-    content: parts[2 * n + 1]!.trim(),
-  }));
-  files.set(name, messages);
-  return messages;
-}
+const readPrompt = (name: string): ChatMessage[] =>
+  getOrMake(files, name, () => {
+    const text = readFileSync(join(PROMPTS, `${name}.md`), 'utf8');
+    const [, ...parts] = text.split(/^--- (system|user|assistant)[ \t]*\r?$/m);
+    return Array.from({ length: parts.length / 2 }, (_, n) => ({
+      role: parts[2 * n] as ChatMessage['role'],
+      content: parts[2 * n + 1]!.trim(),
+    }));
+  });
 
 /** Returns the digest of the prompts' texts, for keys. */
 export const promptDigest = (names: readonly string[]): string =>

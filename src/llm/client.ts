@@ -9,6 +9,7 @@ import { z } from 'zod';
 import { checkVariable } from '../domain/allowed';
 import { modelUsageSchema, type ModelUsage, tokensOf } from '../domain/endpoints';
 import { type FailureType, OutsideFailure, reasonOf } from '../domain/failures';
+import { getOrMake } from '../domain/maps';
 import { quoteLine, toWellFormed } from '../domain/plain-text';
 import { callSchema } from '../policy/wire';
 
@@ -137,11 +138,8 @@ export function openModelClient(caller: Caller) {
 const agents = new Map<number, Agent>();
 
 /** Returns connections whose requests end after so many milliseconds without data. */
-function agentFor(silenceMs: number): Agent {
-  const known = agents.get(silenceMs) ?? new Agent({ headersTimeout: silenceMs, bodyTimeout: silenceMs });
-  agents.set(silenceMs, known);
-  return known;
-}
+const agentFor = (silenceMs: number): Agent =>
+  getOrMake(agents, silenceMs, () => new Agent({ headersTimeout: silenceMs, bodyTimeout: silenceMs }));
 
 function openClient(spec: Caller['spec'], key: string | undefined, totalSeconds: number): OpenAI {
   const { origin, pathname } = new URL(spec.url);

@@ -7,6 +7,7 @@ import { canonical } from '../store/hash';
 import { type ArtifactStore, readJson } from '../store/store';
 import { OutsideFailure } from '../domain/failures';
 import { costOf, modelUsageSchema, type Budget, type PayingRole } from '../domain/endpoints';
+import { getOrMake } from '../domain/maps';
 import type { Ledger, Paid } from './model';
 import { spendingOf } from './spending';
 
@@ -34,8 +35,7 @@ const heldReplies = new WeakMap<ArtifactStore, Map<string, HeldReply>>();
 const replyKey = (key: string): string => `reply/${key}`;
 
 export function openLedger({ store, campaign, budget, role, onPaid }: LedgerOptions): Ledger {
-  const held = heldReplies.get(store) ?? new Map<string, HeldReply>();
-  heldReplies.set(store, held);
+  const held = getOrMake(heldReplies, store, () => new Map<string, HeldReply>());
   const spending = spendingOf(store, campaign);
 
   async function write(key: string, { step, body }: HeldReply): Promise<void> {

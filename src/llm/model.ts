@@ -6,6 +6,7 @@ import { digest } from '../store/hash';
 import { createLimit, createTurns } from '../domain/concurrency';
 import type { LanguageModelSpec, ModelUsage, Price } from '../domain/endpoints';
 import { isFailure, OutsideFailure } from '../domain/failures';
+import { getOrMake } from '../domain/maps';
 import { type ModelClient, openModelClient } from './client';
 
 export interface ChatMessage {
@@ -76,12 +77,8 @@ const inTurn = createTurns();
 const limits = new Map<string, ReturnType<typeof createLimit>>();
 
 /** Returns the limit of all parts of this process that ask the model. */
-function limitOf({ url, model, concurrency }: LanguageModelSpec): ReturnType<typeof createLimit> {
-  const name = JSON.stringify([url, model, concurrency]);
-  const known = limits.get(name) ?? createLimit(concurrency);
-  limits.set(name, known);
-  return known;
-}
+const limitOf = ({ url, model, concurrency }: LanguageModelSpec): ReturnType<typeof createLimit> =>
+  getOrMake(limits, JSON.stringify([url, model, concurrency]), () => createLimit(concurrency));
 
 /** Limit of a whole reply, as a multiple of the limit of one wait for data. */
 const WAITS = 12;

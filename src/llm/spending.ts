@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { ArtifactStore } from '../store/store';
 import { OutsideFailure } from '../domain/failures';
+import { getOrMake } from '../domain/maps';
 import { groupBy } from '../domain/statistics';
 import { spentSchema, sumOf, total, type Budget, type PayingRole, type Spent } from '../domain/endpoints';
 
@@ -249,18 +250,10 @@ class Spending {
 
 const known = new WeakMap<ArtifactStore, Map<string, Spending>>();
 
-const spendingIn = (store: ArtifactStore): Map<string, Spending> => {
-  const campaigns = known.get(store) ?? new Map<string, Spending>();
-  known.set(store, campaigns);
-  return campaigns;
-};
+const spendingIn = (store: ArtifactStore) => getOrMake(known, store, () => new Map<string, Spending>());
 
-export function spendingOf(store: ArtifactStore, campaign: string): Spending {
-  const campaigns = spendingIn(store);
-  const spending = campaigns.get(campaign) ?? new Spending(store, campaign);
-  campaigns.set(campaign, spending);
-  return spending;
-}
+export const spendingOf = (store: ArtifactStore, campaign: string): Spending =>
+  getOrMake(spendingIn(store), campaign, () => new Spending(store, campaign));
 
 /** Writes the payments that this process has made; called before the result of a step is returned. */
 export async function settleSpending(store: ArtifactStore): Promise<void> {

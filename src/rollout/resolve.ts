@@ -4,6 +4,7 @@ import { readJson, type ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { isFailure, OutsideFailure, reasonOf } from '../domain/failures';
 import { kindOf, kindSpecSchema } from '../domain/kinds';
+import { getOrMake } from '../domain/maps';
 import type { Choice, FixedPolicy, Policy } from '../domain/rollout';
 import {
   chosenOptionSchema,
@@ -40,9 +41,8 @@ export function createResolver(o: {
 
   function open(ref: ArtifactRef): Promise<OpenedRouter> {
     const read = () => readJson(store, ref, fittedRouterSchema).then((fitted) => ({ fitted, choose: chooser(fitted) }));
-    const opening = opened.get(ref.sha256) ?? read();
+    const opening = getOrMake(opened, ref.sha256, read);
     opening.catch(() => opened.delete(ref.sha256));
-    opened.set(ref.sha256, opening);
     return opening;
   }
 

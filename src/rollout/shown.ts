@@ -5,6 +5,7 @@
 import { digest } from '../store/hash';
 import { createLimit } from '../domain/concurrency';
 import type { Environment } from '../domain/environment';
+import { getOrMake } from '../domain/maps';
 
 /** A digest for each task; undefined for a task that could not be opened, of which no stored rollout is known. */
 export type Shown = ReadonlyMap<string, string | undefined>;
@@ -52,12 +53,10 @@ export async function lookAt(o: Looking): Promise<Shown> {
   }
 
   const of = environment.appearance ?? environment;
-  const looks = known.get(of) ?? new Map<string, Promise<string | undefined>>();
-  known.set(of, looks);
+  const looks = getOrMake(known, of, () => new Map<string, Promise<string | undefined>>());
   async function openOnce(id: string): Promise<string | undefined> {
     const key = digest([campaign, itself, seed, id]);
-    const opening = looks.get(key) ?? open(id);
-    looks.set(key, opening);
+    const opening = getOrMake(looks, key, () => open(id));
     // It may have been started by a batch that was cancelled since.
     const found = await opening.catch(() => open(id));
     if (found === undefined) looks.delete(key);

@@ -7,6 +7,7 @@
 import { z } from 'zod';
 import { defineKind } from '../domain/kinds';
 import { createLimit } from '../domain/concurrency';
+import { getOrMake } from '../domain/maps';
 import { countsOf, mean } from '../domain/statistics';
 import type { Message } from '../domain/messages';
 import { policyNames } from '../domain/policies';
@@ -57,8 +58,7 @@ export const labelTokens: RouterKind = defineKind({
         return { ...fit, parameters: modelSchema.parse({ ...(fit.parameters as object), ...retrieval }) };
       },
       async choose({ fitted, messages, signal }: ChooseInput): Promise<ChosenOption> {
-        const choose = choosers.get(fitted) ?? createChoose(fitted, context);
-        choosers.set(fitted, choose);
+        const choose = getOrMake(choosers, fitted, () => createChoose(fitted, context));
         return choose(textOf(messages), signal);
       },
     };

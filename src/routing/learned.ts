@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { defineKind } from '../domain/kinds';
+import { getOrMake } from '../domain/maps';
 import { checkOptions, fitWithPython, foldsField, textOf, TIE } from './python-fit';
 import type { ChooseInput, ChosenOption, FittedRouter, RouterContext, RouterKind } from './router';
 
@@ -40,15 +41,10 @@ export const learned: RouterKind = defineKind({
   open(options, identity, context: RouterContext) {
     const models = new WeakMap<FittedRouter, Ridge>();
 
-    function modelOf(fitted: FittedRouter): Ridge {
-      const known = models.get(fitted);
-      if (known) return known;
-      const model = ridgeSchema.parse(fitted.parameters);
-      checkOptions(
-        model.options.map(({ name }) => name),
-        fitted.options,
-      );
-      models.set(fitted, model);
+    function readModel({ parameters, options }: FittedRouter): Ridge {
+      const model = ridgeSchema.parse(parameters);
+      const names = model.options.map(({ name }) => name);
+      checkOptions(names, options);
       return model;
     }
 
@@ -60,7 +56,8 @@ export const learned: RouterKind = defineKind({
         return fit;
       },
       async choose({ fitted, messages }: ChooseInput): Promise<ChosenOption> {
-        const predicted = predictions(modelOf(fitted), textOf(messages));
+        const model = getOrMake(models, fitted, () => readModel(fitted));
+        const predicted = predictions(model, textOf(messages));
         const best = Math.max(...predicted.values());
         // `base` is the first and sums are last: on a tie fewer adapters win.
         const chosen = fitted.options.find(({ name }) => predicted.get(name)! >= best - TIE)!;

@@ -1,5 +1,6 @@
 /** The curves of the live page, made from the store: the reward of every training by optimizer step, and how many rollouts there are. */
 import type { ArtifactStore } from '../store/store';
+import { getOrMake } from '../domain/maps';
 import { mean } from '../domain/statistics';
 import { metricsLine } from '../report/build/evidence';
 import { curvesOf } from '../report/build/training';
@@ -25,8 +26,7 @@ export function createCurves({ store, campaign, index }: CurvesOptions) {
     const ids = listed.sort((a, b) => a.changedMs - b.changedMs).map(({ path }) => path.split('/')[2]!);
     return Promise.all(
       [...new Set(ids)].map(async (id) => {
-        const markers = known.get(id) ?? new Markers(store, trainingPath(campaign, id));
-        known.set(id, markers);
+        const markers = getOrMake(known, id, () => new Markers(store, trainingPath(campaign, id)));
         await markers.read();
         return markers;
       }),
@@ -39,7 +39,7 @@ export function createCurves({ store, campaign, index }: CurvesOptions) {
       const step = heldOutStep(batch);
       const { of, rewards } = batch;
       if (step !== undefined && rewards.length > 0)
-        heldOut.set(of, (heldOut.get(of) ?? new Map<number, number>()).set(step, mean(rewards)));
+        getOrMake(heldOut, of, () => new Map<number, number>()).set(step, mean(rewards));
     }
     // A later training replaces an earlier one of the same name.
     const byName = new Map<string, LearnerCurves>();

@@ -9,6 +9,7 @@ import type { ArtifactRef } from '../domain/artifacts';
 import { beginningOf, type Discovery, discoverySchema, type LabelPass, labelPassSchema } from '../domain/capability';
 import { breathing } from '../domain/concurrency';
 import { isFailure } from '../domain/failures';
+import { getOrMake } from '../domain/maps';
 import { type Message, type ToolSchema, toolSchema } from '../domain/messages';
 import { isSuccess, type Rollout } from '../domain/rollout';
 import { lackingIn, readingsOf } from '../domain/selection';
@@ -132,10 +133,7 @@ export function createIndex({ store, campaign }: { store: ArtifactStore; campaig
     rollouts: readonly IndexedRollout[],
   ): AsyncGenerator<{ one: IndexedRollout; rollout: Rollout }, void, void> {
     const wanted = new Map<IndexedBatch, Map<string, IndexedRollout>>();
-    for (const one of rollouts) {
-      const known = wanted.get(one.batch) ?? new Map<string, IndexedRollout>();
-      wanted.set(one.batch, known.set(one.id, one));
-    }
+    for (const one of rollouts) getOrMake(wanted, one.batch, () => new Map<string, IndexedRollout>()).set(one.id, one);
     for (const [batch, ids] of wanted)
       for await (const rollout of readRollouts({ store, ref: batch.ref })) {
         const one = ids.get(rollout.key);

@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Candidate, Lacking } from '../../domain/capability';
 import { OutsideFailure } from '../../domain/failures';
+import { getOrMake } from '../../domain/maps';
 import { plainLine } from '../../domain/plain-text';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { compact, shortIds, cut } from '../../domain/transcript';
@@ -149,9 +150,8 @@ const USER_CHARS = 300;
 function samplesOf(rollouts: readonly ScoredRollout[]): Answer[] {
   const all = new Map<string, Map<string, Answer>>();
   for (const sample of rollouts.flatMap(({ messages }) => answersIn(messages))) {
-    const known = all.get(sample.tool) ?? new Map<string, Answer>();
-    if (!known.has(sample.content)) known.set(sample.content, sample);
-    all.set(sample.tool, known);
+    const known = getOrMake(all, sample.tool, () => new Map<string, Answer>());
+    getOrMake(known, sample.content, () => sample);
   }
   return [...all.keys()].sort().flatMap((tool) => varied([...(all.get(tool)?.values() ?? [])]));
 }
