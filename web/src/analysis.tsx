@@ -4,7 +4,7 @@ import type { ReportedCitation, ReportedFaults, ReportedSelection } from '../../
 import { failedPassesText } from '../../src/report/format';
 import type { Report } from '../../src/report/model';
 import type { Page } from './page';
-import { Citation, Fold, From, Messages, Num, Quiet, Section, Table } from './parts';
+import { Citation, Fold, From, List, Messages, Num, Quiet, Section, Table } from './parts';
 import { LanguageModels } from './run';
 
 const ruleText = ({ rule, passes }: ReportedSelection): string =>
@@ -104,16 +104,14 @@ export function AnalysisPage({ analysis, spent }: Extract<Page, { kind: 'analysi
   const texts = new Map(shown.map(({ conversation, messages }) => [conversation, messages]));
   return (
     <>
-      {sections.map(({ title, statements: [first, ...others] }, n) => (
+      {sections.map(({ title, statements }, n) => (
         <Section key={title} title={title}>
-          {n === 0 && <p class="answer">{first && <Sentence of={first} />}</p>}
-          <ul>
-            {[...(n === 0 || !first ? [] : [first]), ...others].map((one, m) => (
-              <li key={m}>
-                <Sentence of={one} />
-              </li>
+          {n === 0 && <p class="answer">{statements[0] && <Sentence of={statements[0]} />}</p>}
+          <List
+            items={statements.slice(n === 0 ? 1 : 0).map((one) => (
+              <Sentence of={one} />
             ))}
-          </ul>
+          />
         </Section>
       ))}
       {partings.map(({ task, failed, passed, then }) => (

@@ -1,7 +1,7 @@
 /** Several runs of one campaign beside each other. */
 import type { Comparison } from '../../src/report/comparison';
 import { byRunText, percent, standingTexts, TEST } from '../../src/report/format';
-import { type Column, Quiet, Section, Table } from './parts';
+import { type Column, List, Quiet, Section, Table } from './parts';
 import { Policies, shortNames, SpendingChart } from './policies';
 
 export function ComparisonPage({ comparison }: { comparison: Comparison }) {
@@ -12,11 +12,7 @@ export function ComparisonPage({ comparison }: { comparison: Comparison }) {
       <p>
         {runs.length} runs on {target.name} {target.version}, base model {baseModel}
       </p>
-      <ul>
-        {notes.map((note) => (
-          <li key={note}>{note}</li>
-        ))}
-      </ul>
+      <List items={notes} />
       <Section title="Policies on test tasks">
         <Policies
           arms={arms}

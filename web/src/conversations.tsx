@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { ListedRollout, RolloutPage, ShownRollout } from '../../src/view/api';
 import { wholeNumber } from '../../src/report/format';
 import { parsed } from './page';
-import { type Column, Facts, Fold, Messages, Table } from './parts';
+import { type Column, Facts, Fold, List, Messages, Table } from './parts';
 
 interface Answer<T> {
   answer?: T;
@@ -190,13 +190,11 @@ function Shown({ shown, marked }: { shown: ShownRollout; marked: number | undefi
       />
       <Facts facts={facts} />
       {others.length > 0 && <h3>Other attempts at this task</h3>}
-      <ul>
-        {others.map(({ id: other, name }) => (
-          <li key={other}>
-            <a href={`#conversation/${other}`}>{name}</a>
-          </li>
+      <List
+        items={others.map(({ id: other, name }) => (
+          <a href={`#conversation/${other}`}>{name}</a>
         ))}
-      </ul>
+      />
     </article>
   );
 }

@@ -6,7 +6,7 @@ import type { Live } from '../../src/view/api';
 import { parsed, PlaceContext } from './page';
 import { Selection } from './analysis';
 import { Rounds } from './capabilities';
-import { Facts, Section, Table, Workflows } from './parts';
+import { Facts, List, Section, Table, Workflows } from './parts';
 import { TrainingCharts } from './training';
 
 export function LiveView({ live, links = {} }: { live: Live; links?: Record<string, string> | undefined }) {
@@ -22,13 +22,7 @@ export function LiveView({ live, links = {} }: { live: Live; links?: Record<stri
           ['language models', paid.length > 0 ? dollarsText(paid.reduce((sum, one) => sum + one, 0)) : undefined],
         ]}
       />
-      {notes.length > 0 && (
-        <ul class="bad">
-          {notes.map((note) => (
-            <li key={note}>{note}</li>
-          ))}
-        </ul>
-      )}
+      {notes.length > 0 && <List class="bad" items={notes} />}
       <Table
         label="Steps"
         rows={tree}

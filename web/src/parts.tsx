@@ -28,6 +28,14 @@ export const Section = ({ title, children }: { title: string; children: Componen
   </section>
 );
 
+export const List = ({ items, ...list }: { items: readonly ComponentChildren[]; class?: string }) => (
+  <ul {...list}>
+    {items.map((item, n) => (
+      <li key={n}>{item}</li>
+    ))}
+  </ul>
+);
+
 interface FoldProps {
   summary: ComponentChildren;
   open?: boolean;
@@ -221,11 +229,7 @@ export const Workflows = ({
   links: Record<string, string> | undefined;
 }) => (
   <Section title="Workflows in Temporal">
-    <ul>
-      {ids.map((id) => (
-        <li key={id}>{links[id] === undefined ? <code>{id}</code> : <a href={links[id]}>{id}</a>}</li>
-      ))}
-    </ul>
+    <List items={ids.map((id) => (links[id] === undefined ? <code>{id}</code> : <a href={links[id]}>{id}</a>))} />
     {Object.keys(links).length === 0 && (
       <Quiet>
         <code>campaign ui</code> opens Temporal’s UI.

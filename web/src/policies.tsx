@@ -2,7 +2,7 @@
 import { policiesOf, TEST } from '../../src/report/format';
 import type { Arm, Report } from '../../src/report/model';
 import { Chart, type ChartPoint } from './charts';
-import { type Column, Fold, Num, Quiet, Section, Sentence, Table } from './parts';
+import { type Column, Fold, List, Num, Quiet, Section, Sentence, Table } from './parts';
 
 /** Returns short names: letters for adapters, `A + B` for a merged one. */
 export function shortNames(arms: readonly Pick<Arm, 'name' | 'role'>[] = []): (name: string) => string {
@@ -195,13 +195,12 @@ export function Summary({ report }: { report: Report }) {
       )}
       {doubts.length > 0 && (
         <Section title="What is doubtful">
-          <ul class="bad">
-            {doubts.map((one) => (
-              <li key={one.text}>
-                <Sentence of={one} />
-              </li>
+          <List
+            class="bad"
+            items={doubts.map((one) => (
+              <Sentence of={one} />
             ))}
-          </ul>
+          />
         </Section>
       )}
       <SpendingChart arms={arms} />
