@@ -131,6 +131,17 @@ export const CONVERSATION_FAILURES = [
 export const isFailure = (error: unknown, ...types: FailureType[]): error is OutsideFailure =>
   error instanceof OutsideFailure && types.includes(error.type);
 
+/** Returns the message of the BadInput that `work` throws; undefined where it throws none. */
+export function badInputIn(work: () => unknown): string | undefined {
+  try {
+    work();
+    return undefined;
+  } catch (error) {
+    if (isFailure(error, 'BadInput')) return error.message;
+    throw error;
+  }
+}
+
 export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 export const backoffMs = (attempt: number): number => Math.min(300_000, 1_000 * 2 ** (attempt - 1));

@@ -10,6 +10,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from '../store/project-root';
 import { digest } from '../store/hash';
+import type { z } from 'zod';
 
 /** The value of a reply, or its defects in words for the model. */
 export type Read<T> = { value: T } | { defects: string[] };
@@ -100,6 +101,19 @@ export function jsonIn(text: string): { value: unknown } | { defect: string } {
   }
   if (found.length === 0) return { defect: 'there is no JSON in it; give the answer as one JSON value' };
   return { defect: `its JSON can't be parsed: ${problem}; give the whole answer as one valid JSON value` };
+}
+
+/** Defects that one answer is sent back with: more say nothing new. */
+export const MOST_DEFECTS = 30;
+
+/** Returns the reply's JSON as the schema reads it, or its defects, of which each names the place. */
+export function readJsonAnswer<Schema extends z.ZodType>(text: string, schema: Schema): Read<z.output<Schema>> {
+  const json = jsonIn(text);
+  if ('defect' in json) return { defects: [json.defect] };
+  const { data, error } = schema.safeParse(json.value);
+  if (!error) return { value: data };
+  const defects = error.issues.map(({ path, message }) => `${path.join('.') || 'the answer'}: ${message}`);
+  return { defects: defects.slice(0, MOST_DEFECTS) };
 }
 
 /** Returns the text from the first line that begins with a bracket, else from the first bracket, to the last closing one. */

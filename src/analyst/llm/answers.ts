@@ -6,25 +6,13 @@ import { z } from 'zod';
 import { capabilityNameSchema, type FailureOrigin, failureOriginSchema, type Label } from '../../domain/capability';
 import { plainLine } from '../../domain/plain-text';
 import { isSuccess } from '../../domain/rollout';
-import { jsonIn, type Read } from '../../llm/answer';
+import { MOST_DEFECTS, type Read, readJsonAnswer } from '../../llm/answer';
 import type { Shown } from './chunks';
 
-/** Defects that one answer is sent back with: more say nothing new. */
-const MOST_DEFECTS = 30;
 const LONGEST_DEFINITION = 800;
 
 const checked = <Value>(value: Value, defects: readonly string[]): Read<Value> =>
   defects.length === 0 ? { value } : { defects: defects.slice(0, MOST_DEFECTS) };
-
-function parsed<Schema extends z.ZodType>(text: string, schema: Schema): Read<z.infer<Schema>> {
-  const json = jsonIn(text);
-  if ('defect' in json) return { defects: [json.defect] };
-  const { data, error } = schema.safeParse(json.value);
-  return checked(data as z.infer<Schema>, error ? defectsIn(error) : []);
-}
-
-const defectsIn = (error: z.ZodError): string[] =>
-  error.issues.map(({ path, message }) => `${path.join('.') || 'the answer'}: ${message}`);
 
 /** What a definition must not repeat: the trajectories as they were shown, and the tools' names. */
 interface Limits {
@@ -51,7 +39,7 @@ export type Proposal = DiscoveryAnswer['capabilities'][number];
 export type Step = Proposal['lacking'][number];
 
 export function readDiscovery(o: Limits & { text: string; shown: Shown }): Read<DiscoveryAnswer> {
-  const answer = parsed(o.text, discoverySchema);
+  const answer = readJsonAnswer(o.text, discoverySchema);
   if ('defects' in answer) return answer;
   const { capabilities, faults } = answer.value;
   const anyPassed = [...o.shown.values()].some(isSuccess);
@@ -85,7 +73,7 @@ const mergeSchema = z.object({
 /** `proposals` are numbered from 1 in the request. */
 export function readMerged(o: Limits & { text: string; proposals: readonly Proposal[] }): Read<Proposal[]> {
   const { proposals } = o;
-  const answer = parsed(o.text, mergeSchema);
+  const answer = readJsonAnswer(o.text, mergeSchema);
   if ('defects' in answer) return answer;
   const { capabilities } = answer.value;
   const taken = new Set<number>();
@@ -185,7 +173,7 @@ export function readLabels(o: { text: string; shown: Shown; names: readonly stri
   const { text, shown, names } = o;
   const trajectories = [...shown.keys()].map((id) => [id, trajectorySchema(id, shown, names)] as const);
   const form = 'give one object with a field for each trajectory, and no other';
-  const answer = parsed(text, z.strictObject(Object.fromEntries(trajectories), form));
+  const answer = readJsonAnswer(text, z.strictObject(Object.fromEntries(trajectories), form));
   return 'defects' in answer ? answer : { value: new Map(Object.entries(answer.value)) };
 }
 

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { languageModelFields, languageModelOf } from '../../domain/endpoints';
-import { isFailure, reasonOf } from '../../domain/failures';
+import { badInputIn } from '../../domain/failures';
 import { defineKind, type Identity } from '../../domain/kinds';
 import { LENGTHS } from '../../domain/transcript';
 import { openLanguageModel } from '../../llm/model';
@@ -51,16 +51,7 @@ export function analystWith(config: Config, { kind, version }: Pick<Identity, 'k
     identity: { kind, version, options },
     selects: 'by labels',
 
-    unsuited(description, rule) {
-      try {
-        roomFor(config, discoveryRequest({ description, rule }));
-        return undefined;
-      } catch (error) {
-        if (isFailure(error, 'BadInput')) return reasonOf(error);
-        throw error;
-      }
-    },
-
+    unsuited: (description, rule) => badInputIn(() => roomFor(config, discoveryRequest({ description, rule }))),
     discover: (input) => discover(config, input),
     label: (input) => label(config, input),
   };

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { digest } from '../../store/hash';
 import { languageModelFields, languageModelOf } from '../../domain/endpoints';
-import { isFailure, reasonOf } from '../../domain/failures';
+import { badInputIn, isFailure, reasonOf } from '../../domain/failures';
 import { defineKind, type Identity } from '../../domain/kinds';
 import { answerOf, promptDigest } from '../../llm/answer';
 import { openLanguageModel, type Asking, type ChatMessage } from '../../llm/model';
@@ -55,15 +55,10 @@ export function synthesizerWith(means: Means, { kind, version }: Pick<Identity, 
     unsuited(description) {
       const candidate = { name: '', definition: '', examples: [] };
       const none = { candidate, others: [], description, forbidden: [] };
-      try {
-        questionOf(none, { shown: [], room: means, more: [] });
-        const { length } = description.tools;
-        if (length === 0 || length >= OFFERED_TOOLS.fewest) return undefined;
-        return `the target has ${length} tools, and an environment offers ${OFFERED_TOOLS.fewest} or more of them`;
-      } catch (error) {
-        if (isFailure(error, 'BadInput')) return reasonOf(error);
-        throw error;
-      }
+      const problem = badInputIn(() => questionOf(none, { shown: [], room: means, more: [] }));
+      const { length } = description.tools;
+      if (problem !== undefined || length === 0 || length >= OFFERED_TOOLS.fewest) return problem;
+      return `the target has ${length} tools, and an environment offers ${OFFERED_TOOLS.fewest} or more of them`;
     },
 
     write: (input) => moduleFor(input, { means, more: [], known: [] }),

@@ -8,7 +8,7 @@ import type { EnvironmentDescription } from '../../domain/environment';
 import { reasonOf, isFailure } from '../../domain/failures';
 import type { ToolSchema } from '../../domain/messages';
 import { isSuccess } from '../../domain/rollout';
-import { codeIn, type Read, answerOf, jsonIn, renderPrompt } from '../../llm/answer';
+import { codeIn, type Read, answerOf, readJsonAnswer, renderPrompt } from '../../llm/answer';
 import { type Attack, attackLine, attackSchema } from '../../sandbox/attacks';
 import { type Answer, answersIn, conversationLine, jsonOf } from '../../sandbox/conversation';
 import { copiedIdentifiers, LEAKING_SHARE, leaksOf, quotesTask } from '../../sandbox/leakage';
@@ -236,18 +236,12 @@ const shownOf = (source: string) =>
   );
 
 function readAttacks(text: string, tools: ReadonlySet<string>, most: number): Read<Attack[]> {
-  const json = jsonIn(text);
-  if ('defect' in json) return { defects: [json.defect] };
-  const parsed = z.strictObject({ attacks: z.array(attackSchema).max(most) }).safeParse(json.value);
-  if (!parsed.success)
-    return {
-      defects: parsed.error.issues
-        .slice(0, 10)
-        .map(({ path, message }) => `${path.join('.') || 'the answer'}: ${message}`),
-    };
-  const unknown = parsed.data.attacks.flatMap(({ messages }) =>
+  const answer = readJsonAnswer(text, z.strictObject({ attacks: z.array(attackSchema).max(most) }));
+  if ('defects' in answer) return answer;
+  const { attacks } = answer.value;
+  const unknown = attacks.flatMap(({ messages }) =>
     messages.flatMap(({ calls = [] }) => calls.flatMap(({ name }) => (tools.has(name) ? [] : [name]))),
   );
   if (unknown.length > 0) return { defects: [`there is no tool ${unknown[0]}: call ${[...tools].join(', ')} only`] };
-  return { value: parsed.data.attacks };
+  return { value: attacks };
 }
