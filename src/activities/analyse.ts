@@ -52,15 +52,7 @@ export async function label(
 
 export async function select(
   { store }: Pick<Dependencies, 'store'>,
-  {
-    rollouts,
-    ...input
-  }: {
-    rule: SelectionRule;
-    rollouts: ArtifactRef;
-    candidates: ArtifactRef;
-    labels?: ArtifactRef[];
-  },
+  { rollouts, ...input }: Omit<Parameters<typeof selectCandidates>[1], 'progress'> & { rollouts: ArtifactRef },
 ): Promise<{ ref: ArtifactRef; selected: SelectedCapability[] }> {
   const { progress } = working('read the labeling passes');
   const { ref, selected } = await selectCandidates(analysed(store, rollouts), { ...input, progress });

@@ -2,8 +2,7 @@
 import type { ArtifactStore } from '../store/store';
 import { openingOf } from '../domain/messages';
 import type { Work } from '../domain/work';
-import type { CampaignRecord } from '../domain/results';
-import type { ReportDraft } from '../report/model';
+import type { CampaignRecord, LeakageCheck } from '../domain/results';
 import { isDistinctive, messageHash, normalised, spelledOut } from '../sandbox/leakage';
 import { readRollouts } from '../rollout/read';
 import type { Environments } from './environments';
@@ -20,7 +19,7 @@ export async function checkLeakage(o: {
   environments: Environments;
   record: CampaignRecord;
   progress?: Work['progress'];
-}): Promise<ReportDraft['leakage']> {
+}): Promise<LeakageCheck | undefined> {
   const { store, environments, record, progress = () => undefined } = o;
   const { campaign, selection, baseRollouts } = record;
   if (!selection) return undefined;

@@ -2,7 +2,7 @@
 import { digest } from '../store/hash';
 import { runChecks, textOf, partChecks } from '../checks/check';
 import type { Campaign } from '../domain/campaign';
-import type { EnvironmentDescription } from '../domain/environment';
+import type { EnvironmentDescription, Split } from '../domain/environment';
 import { isFailure, OutsideFailure } from '../domain/failures';
 import type { Prepared } from '../domain/results';
 import { keepFingerprint, poolOf, servedBase } from '../policy/base-model';
@@ -10,7 +10,7 @@ import type { Registry } from '../registry';
 import { type Dependencies, modelFolder } from './context';
 import { working } from './heartbeat';
 import { keptJson } from '../store/store';
-import { splitTasks } from '../environments/split';
+import { sizesOf, splitTasks } from '../environments/split';
 import type { Stage } from '../domain/work';
 
 /** `until`: the stage that the campaign stops after; what only later ones need is not looked at. */
@@ -30,23 +30,17 @@ export async function prepare(
   const { name, version, notes = [] } = description;
   if (until !== 'rollouts') await checkParts(kinds, campaign, description);
   working('read the tasks').progress(0, 1);
-  const [train, test] = [await environment.tasks('train'), await environment.tasks('test')];
-  const plan = splitTasks({
-    campaign,
-    armKinds: kinds.arms,
-    until,
-    train: train.map((t) => t.id),
-    test: test.map((t) => t.id),
-  });
+  const idsOf = async (split: Split) => (await environment.tasks(split)).map(({ id }) => id);
+  const [train, test] = [await idsOf('train'), await idsOf('test')];
+  const plan = splitTasks({ campaign, armKinds: kinds.arms, until, train, test });
   const key = `plan/${digest({ name, version, seed: campaign.seed, plan })}`;
   const ref = await keptJson(store, { key, producer: 'prepare', inputs: [] }, () => plan);
-  const sizes = Object.fromEntries(Object.entries(plan).map(([part, ids]) => [part, ids.length]));
   return {
     base,
     pool,
     target: { name, version, ...(notes.length > 0 && { notes }) },
     plan: ref,
-    tasks: sizes as Prepared['tasks'],
+    tasks: sizesOf(plan),
   };
 }
 

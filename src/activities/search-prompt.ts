@@ -10,7 +10,7 @@ import { openLanguageModel } from '../llm/model';
 import { type LearningOptions, runLearner } from '../training/run-learner';
 import type { PolicyDependencies } from './context';
 import { ledgerOf } from './ledger';
-import { activitySignal, markProgress, progress } from './heartbeat';
+import { activitySignal } from './heartbeat';
 import { openTraining } from './tasks';
 import type { SearchPromptInput } from './types';
 
@@ -20,29 +20,15 @@ const SEARCH_VERSION = '2';
 /** On this queue because it makes rollouts and needs no GPU. Its checkpoints: the prompts that were the best so far, each once. */
 export async function searchPrompt(deps: PolicyDependencies, input: SearchPromptInput): Promise<TrainingResult> {
   const { store } = deps;
-  const { campaign, name, base, sampling, maxSteps, seed, rollouts } = input;
-  const { environment, policy, tasks, signal, batch } = await openTraining(deps, input);
+  const { base, sampling, maxSteps, seed, rollouts } = input;
+  const { environment, policy, tasks, run, batch } = await openTraining(deps, input);
   const reflection = openReflection({ ...input, store });
   const job = jobOf({ input, tasks, policy, reflectionChars: reflection.characters });
-  const made = {
-    version: SEARCH_VERSION,
-    job,
-    base,
-    ...environment,
-    sampling,
-    seed,
-    maxSteps,
-  };
-  const id = digest({ ...made, rollouts, reflection: reflection.id });
+  const made = { version: SEARCH_VERSION, job, base, ...environment, sampling, seed, maxSteps };
   return runLearner(deps, {
-    campaign,
-    name,
-    id,
+    ...run,
+    id: digest({ ...made, rollouts, reflection: reflection.id }),
     program: 'gepa',
-    show: progress,
-    onDurable: markProgress,
-    signal,
-    limits: input,
     env: learnerEnvironment(),
     prepare: async (folder) => ({
       job: { ...job, output_dir: folder },

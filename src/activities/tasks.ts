@@ -18,7 +18,7 @@ import { lookAt } from '../rollout/shown';
 import type { Purpose } from '../domain/rollout';
 import type { Dependencies } from './context';
 import type { Environments } from './environments';
-import { activitySignal } from './heartbeat';
+import { activitySignal, markProgress, progress } from './heartbeat';
 import type { LearnerInput, RollOutInput } from './types';
 
 type Of = Pick<RollOutInput, 'environment' | 'tasks'>;
@@ -48,12 +48,12 @@ export function inputsOf({ environment, tasks }: Of): ArtifactRef[] {
   return [...modulesOf(environment), ...(tasks.kind === 'plan' ? [tasks.plan] : [])];
 }
 
-/** Opens the environment of a training. Returns its tasks, what identifies it and them in the training's key, and the settings of all its batches. */
+/** Opens the environment of a training. Returns its tasks, what identifies it and them in the training's key, and the settings of its learner and of all its batches. */
 export async function openTraining(
   { store, environments }: Pick<Dependencies, 'store' | 'environments'>,
   input: LearnerInput,
 ) {
-  const { campaign, budget, seed, maxSteps, concurrency, maxAttempts } = input;
+  const { campaign, name: owner, budget, seed, maxSteps, concurrency, maxAttempts } = input;
   const read = environments.paidBy({ campaign, budget, step: TEST_TEXTS });
   const tasks = await resolveTasks({ store, environments: read }, input);
   const step: Purpose = 'training';
@@ -62,7 +62,8 @@ export async function openTraining(
   const signal = activitySignal();
   const shown = await lookAt({ environment, tasks, seed, campaign, concurrency, signal });
   return {
-    ...{ tasks, policy, signal },
+    ...{ tasks, policy },
+    run: { campaign, name: owner, limits: input, signal, show: progress, onDurable: markProgress },
     environment: { environment: [name, version, ...tasks.map((task) => shown.get(task) ?? null)], plugin },
     batch: { campaign, environment, seed, maxSteps, concurrency, maxAttempts, inputs: inputsOf(input) },
   };

@@ -5,7 +5,7 @@ import { type LearningOptions, runLearner } from '../training/run-learner';
 import { tinkerKeys, tinkerPython, tinkerUrl } from '../policy/tinker';
 import { type GpuDependencies, modelFolder } from './context';
 import { ledgerOf } from './ledger';
-import { markProgress, progress } from './heartbeat';
+import { progress } from './heartbeat';
 import { openTraining } from './tasks';
 import type { TrainInput } from './types';
 import type { TrainingResult } from '../domain/results';
@@ -15,9 +15,9 @@ const TRAINER_VERSION = '5';
 
 export async function train(deps: GpuDependencies, input: TrainInput): Promise<TrainingResult> {
   progress({ kind: 'train', waitsFor: 'its tasks to be looked at' });
-  const { environment, tasks, signal, batch } = await openTraining(deps, input);
+  const { environment, tasks, run, batch } = await openTraining(deps, input);
   const job = jobOf(input, tasks);
-  const { campaign, name, maker, base, maxSteps, maxTokens, thinking, trainer } = input;
+  const { maker, base, maxSteps, maxTokens, thinking, trainer } = input;
   const server = trainer.kind === 'tinker' ? trainer : undefined;
   const { maskReadOnlyTurns, steps, temperature, checkpointEvery } = input.training;
   const id = digest({
@@ -35,14 +35,9 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
   });
   return deps.gpus.use((env) =>
     runLearner(deps, {
-      campaign,
-      name,
+      ...run,
       id,
       ...(server ? { program: 'tinker', python: tinkerPython() } : { program: 'train' }),
-      show: progress,
-      onDurable: markProgress,
-      signal,
-      limits: input,
       env,
       ...(server ? { keys: tinkerKeys() } : reporterKeys(input.training)),
       async prepare(folder) {

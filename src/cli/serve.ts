@@ -13,6 +13,7 @@ import { baselinesOf, routerIn, servedBy, type Served } from '../gateway/served'
 import { hashOf, modelOf } from '../policy/base-model';
 import { createPolicyClient } from '../policy/client';
 import { createMerger } from '../policy/merge';
+import { clientSettings } from '../policy/server';
 import { pluginPath, withPlugins } from '../plugins';
 import type { Registry } from '../registry';
 import { note, print } from '../terminal';
@@ -57,16 +58,12 @@ export async function serve(name: string, options: ServeOptions): Promise<void> 
   const source = await sourceOf(name, home, routers);
   const { store, served } = source;
   const server = await policyServerFor(source, home, options);
-  const policyKey = process.env['POLICY_SERVER_API_KEY'];
   const client = createPolicyClient({
-    ...{
-      store,
-      url: server.url,
-      concurrency: LIMITS.concurrency,
-      baseId: process.env['CAMPAIGN_BASE_ID'] || undefined,
-    },
-    ...{ merge: createMerger({ store, python: pythonPath() }), fingerprint: served.fingerprint },
-    ...(policyKey && { apiKey: policyKey }),
+    ...clientSettings(server.url, LIMITS.concurrency),
+    store,
+    baseId: process.env['CAMPAIGN_BASE_ID'] || undefined,
+    merge: createMerger({ store, python: pythonPath() }),
+    fingerprint: served.fingerprint,
   });
   try {
     const gateway = createGateway({

@@ -107,6 +107,15 @@ export interface RouterResult extends PolicyBatches {
   notMerged?: string;
 }
 
+/** Texts that campaigns make, compared with the texts of the test tasks. */
+export interface LeakageCheck {
+  passed: boolean;
+  textsChecked: number;
+  testTasks: number;
+  hits: { where: string; task: string }[];
+  from: ArtifactRef[];
+}
+
 /** All results of a campaign, from which the report is made. Results of later stages are absent when it stopped before them. */
 export interface CampaignRecord {
   campaign: Campaign;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { digest } from '../store/hash';
 import type { Campaign, Stage } from '../domain/campaign';
 import { OutsideFailure } from '../domain/failures';
-import { subsets } from '../domain/results';
+import { type Prepared, subsets } from '../domain/results';
 
 const ids = z.array(z.string());
 /** Task ids by subset. */
@@ -49,6 +49,10 @@ export function splitTasks(o: {
     test: shuffle(test.slice(evaluation.skip), `${seed}/test`).slice(0, evaluation.tasks),
   };
 }
+
+/** Returns how many tasks each subset has. */
+export const sizesOf = (plan: Plan): Prepared['tasks'] =>
+  Object.fromEntries(Object.entries(plan).map(([part, ids]) => [part, ids.length])) as Prepared['tasks'];
 
 /** A permutation that depends on the ids and the seed alone. */
 export function shuffle(ids: readonly string[], seed: string): string[] {

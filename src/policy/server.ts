@@ -17,6 +17,12 @@ export interface PolicyServerOptions {
   apiKey?: string;
 }
 
+/** Returns the settings of a client of the server at an address, with the key of this process's environment. */
+export const clientSettings = (url: string, concurrency: number): PolicyServerOptions => {
+  const { POLICY_SERVER_API_KEY: apiKey } = process.env;
+  return { url, concurrency, ...(apiKey && { apiKey }) };
+};
+
 /** Loading an adapter reads files and may wait for the running batch, which takes seconds. */
 const ADMIN_TIMEOUT_MS = 60_000;
 const HEALTH_TIMEOUT_MS = 5_000;

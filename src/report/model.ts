@@ -7,7 +7,7 @@ import { z } from 'zod';
 import type { ArtifactRef, Figure } from '../domain/artifacts';
 import type { Campaign, Stage } from '../domain/campaign';
 import type { Budget, Spent } from '../domain/endpoints';
-import type { CampaignOutcome } from '../domain/results';
+import type { CampaignOutcome, LeakageCheck } from '../domain/results';
 import type { Purpose } from '../domain/rollout';
 import type {
   CapabilityDraft,
@@ -154,15 +154,7 @@ export interface Report {
   groups?: TaskGroup[] | undefined;
   /** The page does not have it. */
   solverMatrix?: SolverMatrix | undefined;
-  leakage?:
-    | {
-        passed: boolean;
-        textsChecked: number;
-        testTasks: number;
-        hits: { where: string; task: string }[];
-        from: ArtifactRef[];
-      }
-    | undefined;
+  leakage?: LeakageCheck | undefined;
   cost?:
     | {
         /** Time between start and end of each stage, with all outages, approvals and queues in it. */
@@ -172,13 +164,7 @@ export interface Report {
         promptTokens: Figure;
         completionTokens: Figure;
         /** Costs of all language models, those of users and judges too, from the ledger; absent without requests. */
-        languageModel?:
-          | {
-              steps: Spent[];
-              total: Spent;
-              budget: Budget;
-            }
-          | undefined;
+        languageModel?: { steps: Spent[]; total: Spent; budget: Budget } | undefined;
       }
     | undefined;
   /** Absent where no policy was evaluated. */

@@ -16,6 +16,7 @@ import { restrictToAllowed } from '../domain/allowed';
 import { FAULTY, longQueue, type QueueName, taskQueues } from '../domain/work';
 import { createPolicyClient } from '../policy/client';
 import { createMerger } from '../policy/merge';
+import { clientSettings } from '../policy/server';
 import { pluginPath, withPlugins } from '../plugins';
 import { isRefusal, whyNot, type TemporalAddress } from '../temporal/connection';
 import { createDataConverter } from '../temporal/payload-storage';
@@ -58,15 +59,8 @@ export async function runWorkers({ home, python, queues, plugins, cluster }: Wor
     kinds,
     environments: new EnvironmentPool(store, kinds.environments),
   };
-  const { POLICY_SERVER_URL: url = 'http://127.0.0.1:8000', POLICY_SERVER_API_KEY: apiKey } = env;
-  const client = createPolicyClient({
-    store,
-    merge: createMerger(deps),
-    url,
-    baseId,
-    concurrency: MAX_CONNECTIONS,
-    ...(apiKey && { apiKey }),
-  });
+  const server = clientSettings(env['POLICY_SERVER_URL'] ?? 'http://127.0.0.1:8000', MAX_CONNECTIONS);
+  const client = createPolicyClient({ ...server, store, merge: createMerger(deps), baseId });
   restrictToAllowed();
   const served = await Promise.all(queues.map((queue) => queueOptions[queue]({ ...deps, client })));
   await serveQueues(deps, served, cluster);

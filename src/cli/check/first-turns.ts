@@ -9,6 +9,7 @@ import { baseFolder, isToDownload } from '../../policy/hub';
 import { servedBase } from '../../policy/base-model';
 import { createPolicyClient } from '../../policy/client';
 import { createMerger } from '../../policy/merge';
+import { clientSettings } from '../../policy/server';
 import type { Turn } from '../../policy/wire';
 import { withPlugins } from '../../plugins';
 import { openStore } from '../../store/open-store';
@@ -16,7 +17,6 @@ import { baseIdOf } from '../campaign-file';
 import { type Home, pythonPath } from '../project';
 import { Service } from '../run/service';
 import { policyServerService } from '../run/services';
-import { connection } from './model';
 
 const TURNS = 8;
 
@@ -81,7 +81,7 @@ async function sampleTurns(campaign: Campaign, home: Home, url: string): Promise
   const store = await openStore(home.root);
   const baseId = await baseIdOf(campaign, home);
   const merge = createMerger({ store, python: pythonPath() });
-  const client = createPolicyClient({ ...connection(url, TURNS), store, merge, baseId });
+  const client = createPolicyClient({ ...clientSettings(url, TURNS), store, merge, baseId });
   const policy = { base: servedBase(baseId, campaign), adapters: [] };
   const environment = await openEnvironment(target, { store, kinds: withPlugins(plugins).environments });
   const { signal } = new AbortController();

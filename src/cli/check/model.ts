@@ -5,7 +5,7 @@ import { type CheckItem, MissingRequirement } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';
 import { isFailure } from '../../domain/failures';
 import { loraModules } from '../../policy/base-model';
-import { openPolicyServer } from '../../policy/server';
+import { clientSettings, openPolicyServer } from '../../policy/server';
 import { askHub, baseFolder, isToDownload } from '../../policy/hub';
 import { messageOf } from '../errors';
 import { pythonPath } from '../project';
@@ -66,17 +66,12 @@ async function downloadText(baseModel: Campaign['baseModel'], python: string): P
   return `${baseModel.hub}@${commit}: ${megabytes} MB, licence ${license ?? 'not named'}; campaign run downloads it to ${baseFolder({ ...baseModel, revision: commit })}`;
 }
 
-export const connection = (url: string, concurrency: number) => {
-  const apiKey = process.env['POLICY_SERVER_API_KEY'];
-  return { url, concurrency, ...(apiKey && { apiKey }) };
-};
-
 async function servedText({
   url,
   model,
   contextTokens,
 }: Extract<Campaign['policyServer'], { kind: 'vllm' }>): Promise<string> {
-  const server = openPolicyServer(connection(url, 1));
+  const server = openPolicyServer(clientSettings(url, 1));
   try {
     await server.health();
     const served = await server.models();

@@ -6,7 +6,7 @@ import type { EnvironmentDescription } from '../../domain/environment';
 import { kindOf } from '../../domain/kinds';
 import type { Prepared } from '../../domain/results';
 import { openEnvironment } from '../../environments/kinds';
-import { splitTasks } from '../../environments/split';
+import { sizesOf, splitTasks } from '../../environments/split';
 import { withPlugins } from '../../plugins';
 import type { Registry } from '../../registry';
 import { messageOf } from '../errors';
@@ -89,8 +89,7 @@ export function splitOf(campaign: Campaign, opened: OpenedTarget | undefined): P
   };
   if (!opened) return wanted;
   try {
-    const split = Object.entries(splitTasks({ campaign, armKinds: withPlugins(plugins).arms, ...opened }));
-    return Object.fromEntries(split.map(([part, ids]) => [part, ids.length])) as Prepared['tasks'];
+    return sizesOf(splitTasks({ campaign, armKinds: withPlugins(plugins).arms, ...opened }));
   } catch {
     // The check of the target environment reports it.
     return wanted;
