@@ -5,13 +5,12 @@
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { defineSearchAttributeKey } from '@temporalio/common';
 import { approvalCommands } from '../domain/approval';
 import { approvalText } from '../report/approval-text';
 import { timeText } from '../report/format';
 import { openStore } from '../store/open-store';
 import { columnsOf, wrapText } from '../terminal';
-import { searchAttributeNames, workflowTypes } from '../workflows/messages';
+import { searchAttributes, workflowTypes } from '../workflows/messages';
 import { shownApprovals } from './approvals';
 import { campaignNames, UnknownCampaign, writtenAt } from './campaigns';
 import { UserError } from './errors';
@@ -73,8 +72,6 @@ export interface CampaignRow {
 /** Campaigns that this server knows, each with its newest run. */
 async function listCampaigns({ client }: Temporal, home: Home): Promise<CampaignRow[]> {
   const listed = new Map<string, CampaignRow>();
-  const attention = defineSearchAttributeKey(searchAttributeNames.attention, 'KEYWORD');
-  const stage = defineSearchAttributeKey(searchAttributeNames.stage, 'KEYWORD');
   const query = `WorkflowType = '${workflowTypes.campaign}'`;
   for await (const { workflowId: name, status, typedSearchAttributes: found, ...run } of client.workflow.list({
     query,
@@ -82,9 +79,9 @@ async function listCampaigns({ client }: Temporal, home: Home): Promise<Campaign
     if (listed.has(name)) continue;
     listed.set(name, {
       name,
-      status: stateOf({ status: status.name, stage: found.get(stage) as Snapshot['stage'] }),
+      status: stateOf({ status: status.name, stage: found.get(searchAttributes.stage) as Snapshot['stage'] }),
       changedAt: run.closeTime?.getTime() ?? Math.max(run.startTime.getTime(), writtenAt(home, name) ?? 0),
-      attention: status.name === 'RUNNING' ? found.get(attention) : undefined,
+      attention: status.name === 'RUNNING' ? found.get(searchAttributes.attention) : undefined,
     });
   }
   // Children that run are few.
@@ -92,7 +89,7 @@ async function listCampaigns({ client }: Temporal, home: Home): Promise<Campaign
   const children = `WorkflowType IN ('${capability}', '${arm}') AND ExecutionStatus = 'Running'`;
   for await (const { workflowId, typedSearchAttributes } of client.workflow.list({ query: children })) {
     const row = listed.get(workflowId.split('/')[0]!);
-    if (row) row.attention ??= typedSearchAttributes.get(attention);
+    if (row) row.attention ??= typedSearchAttributes.get(searchAttributes.attention);
   }
   return [...listed.values()];
 }

@@ -1,9 +1,9 @@
 /** Starts and cancels campaigns. What is finished is found in the store by its key. */
 import { WorkflowNotFoundError, type WorkflowExecutionDescription } from '@temporalio/client';
-import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
+import { TypedSearchAttributes } from '@temporalio/common';
 import type { Campaign } from '../domain/campaign';
 import { taskQueues, type Stage } from '../domain/work';
-import { searchAttributeNames, workflowIds, workflowTypes, type CampaignInput, type Memo } from '../workflows/messages';
+import { searchAttributes, workflowIds, workflowTypes, type CampaignInput, type Memo } from '../workflows/messages';
 import { UserError } from './errors';
 import { type CommonOptions, requireYes } from './options';
 import { UnknownCampaign } from './campaigns';
@@ -58,13 +58,12 @@ export async function startCampaign(
   const { name, seed } = campaign;
   const taskQueue = taskQueues.control(store);
   const input: CampaignInput = { campaign, ...(until && { until }), ...(force && { force }) };
-  const attribute = defineSearchAttributeKey(searchAttributeNames.campaign, 'KEYWORD');
   await temporal.client.workflow.start(workflowTypes.campaign, {
     workflowId: workflowIds.campaign(name),
     taskQueue,
     args: [input],
     memo: { configDigest, terms, contents, until: until ?? null },
-    typedSearchAttributes: new TypedSearchAttributes([{ key: attribute, value: name }]),
+    typedSearchAttributes: new TypedSearchAttributes([{ key: searchAttributes.campaign, value: name }]),
     staticSummary: `campaign ${name}, seed ${seed}`,
     workflowIdConflictPolicy: 'USE_EXISTING',
   });

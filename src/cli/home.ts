@@ -13,7 +13,7 @@ import { plainLine } from '../domain/plain-text';
 import { taskQueues } from '../domain/work';
 import { timeText } from '../report/format';
 import { alignColumns, print } from '../terminal';
-import { searchAttributeNames } from '../workflows/messages';
+import { searchAttributes } from '../workflows/messages';
 import { isAnalysis } from './analyse/folder';
 import { campaignsOf } from './campaign-status';
 import { campaignNames, requireHome, UnknownCampaign } from './campaigns';
@@ -83,7 +83,7 @@ async function deleteHistory(run: SupervisedRun, name: string, store: string): P
     return output.note('campaign', `its history stays in ${home.temporalDatabase}: no Temporal CLI is installed`);
   const { temporal } = await startTemporal(run);
   const { client } = temporal;
-  const query = `${searchAttributeNames.campaign} = ${JSON.stringify(name)}`;
+  const query = `${searchAttributes.campaign.name} = ${JSON.stringify(name)}`;
   try {
     for await (const { workflowId, runId, status, taskQueue } of client.workflow.list({ query })) {
       if (taskQueue !== taskQueues.control(store)) continue; // another home's

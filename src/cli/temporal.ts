@@ -3,7 +3,7 @@ import { Client, Connection, isGrpcServiceError } from '@temporalio/client';
 import type { Payload } from '@temporalio/common';
 import { decodeFromPayloadsAtIndex } from '@temporalio/common/lib/internal-non-workflow';
 import { openStore } from '../store/open-store';
-import { searchAttributeNames } from '../workflows/messages';
+import { searchAttributes } from '../workflows/messages';
 import { clusterAt, rejectWhenRefused, whyNot, type TemporalAddress } from '../temporal/connection';
 import { isLoopback } from '../temporal/loopback';
 import { createDataConverter } from '../temporal/payload-storage';
@@ -105,7 +105,7 @@ export async function registerSearchAttributes(
   note: (text: string) => void,
 ): Promise<void> {
   const { operatorService } = client.connection as Connection;
-  const names = Object.values(searchAttributeNames);
+  const names = Object.values(searchAttributes).map(({ name }) => name);
   try {
     const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
     const missing = names.filter((name) => !(name in (customAttributes ?? {})));

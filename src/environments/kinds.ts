@@ -4,20 +4,14 @@
 import type { ArtifactStore } from '../store/store';
 import type { Environment } from '../domain/environment';
 import { checkProgram, checkVariable, type Program } from '../domain/allowed';
-import type { ChatModel } from '../domain/endpoints';
 import { type EnvironmentSpec, type Kind, kindOf } from '../domain/kinds';
-import type { Partners } from '../llm/partners';
+import type { PartnerModels, Partners } from '../llm/partners';
 import type { Finding } from './conformance';
 
 export interface EnvironmentContext {
   store: ArtifactStore;
   /** Take the place of the models that the spec names. */
   partners?: Partners;
-}
-
-export interface PartnerModels {
-  user?: ChatModel | undefined;
-  judge?: ChatModel | undefined;
 }
 
 export interface CheckRun {

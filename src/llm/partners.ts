@@ -38,6 +38,11 @@ export interface Judge {
   reachable?(): Promise<boolean>;
 }
 
+export interface PartnerModels {
+  user?: ChatModel | undefined;
+  judge?: ChatModel | undefined;
+}
+
 export interface Partners {
   user?: SimulatedUser;
   judge?: Judge;
@@ -47,7 +52,7 @@ export interface Partners {
 const JUDGE_SEED = 0;
 
 /** Throws BadInput if a key's variable is not set. */
-export function openPartners(models: { user?: ChatModel | undefined; judge?: ChatModel | undefined }): Partners {
+export function openPartners(models: PartnerModels): Partners {
   const partners: Partners = {};
   if (models.user) {
     const { id, ask, unusable, reachable } = openChatModel('user', models.user);

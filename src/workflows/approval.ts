@@ -1,5 +1,4 @@
 /** Approvals by a person: an update decides, a query shows what waits. A campaign asks about its capabilities, a capability about its environment. */
-import { defineSearchAttributeKey } from '@temporalio/common';
 import {
   CancellationScope,
   condition,
@@ -12,11 +11,10 @@ import {
 import { answerSchema, decisionText, type Answer, type Decision, type Waiting } from '../domain/approval';
 import type { Campaign } from '../domain/campaign';
 import { firstIssue } from '../domain/issues';
-import { type ApprovalRequest, queryNames, searchAttributeNames, updateNames } from './messages';
+import { type ApprovalRequest, queryNames, searchAttributes, updateNames } from './messages';
 import { control } from './steps';
 
 const decideUpdate = defineUpdate<Decision, [Answer]>(updateNames.decide);
-const attentionAttribute = defineSearchAttributeKey(searchAttributeNames.attention, 'KEYWORD');
 const askedQuery = defineQuery<ApprovalRequest | null>(queryNames.approval);
 
 type Subject = Omit<ApprovalRequest, 'waiting'> & { waiting: Omit<Waiting, 'since'> };
@@ -55,14 +53,14 @@ export class Approvals {
     const waiting = { ...subject.waiting, since: Date.now() };
     this.asked = { ...subject, waiting };
     this.progress.waiting = waiting;
-    upsertSearchAttributes([{ key: attentionAttribute, value: 'approval' }]);
+    upsertSearchAttributes([{ key: searchAttributes.attention, value: 'approval' }]);
     this.show();
     try {
       await condition(() => this.decided.has(waiting.of));
     } finally {
       this.asked = undefined;
       delete this.progress.waiting;
-      upsertSearchAttributes([{ key: attentionAttribute, value: null }]);
+      upsertSearchAttributes([{ key: searchAttributes.attention, value: null }]);
       this.show();
     }
     return this.decided.get(waiting.of)!;

@@ -1,5 +1,5 @@
 /** The third stage runs one child per selected capability and per arm, side by side. */
-import { defineSearchAttributeKey, TypedSearchAttributes, WorkflowIdReusePolicy } from '@temporalio/common';
+import { TypedSearchAttributes, WorkflowIdReusePolicy } from '@temporalio/common';
 import { CancellationScope, isCancellation, ParentClosePolicy, startChild, workflowInfo } from '@temporalio/workflow';
 import { arms } from '../arms';
 import { armName, type Campaign } from '../domain/campaign';
@@ -16,7 +16,7 @@ import {
 import type { ArmInput } from './arm';
 import type { CapabilityInput } from './capability';
 import { isCancelled, reasonOf, resultInFailure, toFailureReason } from './failures';
-import { searchAttributeNames, workflowIds, workflowTypes } from './messages';
+import { searchAttributes, workflowIds, workflowTypes } from './messages';
 import { checkAdapters, required, rollOutTarget, type Run } from './run';
 import { basePolicy } from './steps';
 
@@ -136,9 +136,6 @@ async function runChild<R extends ChildResult>(
   return result;
 }
 
-const campaignAttribute = defineSearchAttributeKey(searchAttributeNames.campaign, 'KEYWORD');
-const childAttribute = defineSearchAttributeKey(searchAttributeNames.child, 'KEYWORD');
-
 const childOptions = (campaign: Campaign, { workflowId, kind, name }: CampaignChild) => ({
   workflowId,
   // A child of a terminated campaign may still run; the new one continues its training.
@@ -146,7 +143,7 @@ const childOptions = (campaign: Campaign, { workflowId, kind, name }: CampaignCh
   parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
   staticSummary: `${kind}: ${name}`,
   typedSearchAttributes: new TypedSearchAttributes([
-    { key: campaignAttribute, value: campaign.name },
-    { key: childAttribute, value: name },
+    { key: searchAttributes.campaign, value: campaign.name },
+    { key: searchAttributes.child, value: name },
   ]),
 });

@@ -1,4 +1,5 @@
 /** The interface of the workflows: inputs, results, updates, queries, search attributes, memo and ids. */
+import { defineSearchAttributeKey } from '@temporalio/common';
 import type { WrittenReport } from '../activities/types';
 import type { Waiting } from '../domain/approval';
 import type { ArtifactRef } from '../domain/artifacts';
@@ -62,13 +63,13 @@ export const updateNames = { decide: 'decide' } as const;
 export const queryNames = { progress: 'progress', approval: 'approval' } as const;
 
 /** Custom search attributes, all Keyword. */
-export const searchAttributeNames = {
-  campaign: 'CampaignName',
-  stage: 'CampaignStage',
-  child: 'CampaignChild',
+export const searchAttributes = {
+  campaign: defineSearchAttributeKey('CampaignName', 'KEYWORD'),
+  stage: defineSearchAttributeKey('CampaignStage', 'KEYWORD'),
+  child: defineSearchAttributeKey('CampaignChild', 'KEYWORD'),
   /** `approval` while the campaign or child waits for one. */
-  attention: 'CampaignAttention',
-  outcome: 'CampaignOutcome',
+  attention: defineSearchAttributeKey('CampaignAttention', 'KEYWORD'),
+  outcome: defineSearchAttributeKey('CampaignOutcome', 'KEYWORD'),
 } as const;
 
 /** The part of a campaign's memo that the workflow writes. `campaign run` reads it to start workers for the pool. */

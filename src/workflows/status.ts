@@ -1,5 +1,5 @@
 /** The progress of a campaign and its children: a query, search attributes, and current details, which Temporal's UI renders as Markdown. */
-import { type ApplicationFailure, CancelledFailure, defineSearchAttributeKey } from '@temporalio/common';
+import { type ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import {
   defineQuery,
   isCancellation,
@@ -15,16 +15,7 @@ import { escapeMarkdown } from '../domain/plain-text';
 import { causesOf, causesText, type RolloutSummary } from '../domain/rollout';
 import { Approvals } from './approval';
 import { childFailure, isCancelled, toFailureReason } from './failures';
-import {
-  type CampaignProgress,
-  type ChildProgress,
-  queryNames,
-  searchAttributeNames,
-  type StepStatus,
-} from './messages';
-
-const stageAttribute = defineSearchAttributeKey(searchAttributeNames.stage, 'KEYWORD');
-const outcomeAttribute = defineSearchAttributeKey(searchAttributeNames.outcome, 'KEYWORD');
+import { type CampaignProgress, type ChildProgress, queryNames, searchAttributes, type StepStatus } from './messages';
 
 const progressQuery = defineQuery<CampaignProgress | ChildProgress>(queryNames.progress);
 const description = 'Stages, running steps and what waits for approval';
@@ -49,7 +40,7 @@ export class CampaignStatus {
   async stage<T>(name: Stage, run: () => Promise<T>): Promise<T> {
     const started = Date.now();
     this.setStage(name, 'running', '');
-    upsertSearchAttributes([{ key: stageAttribute, value: name }]);
+    upsertSearchAttributes([{ key: searchAttributes.stage, value: name }]);
     try {
       const result = await run();
       this.setStage(name, 'completed');
@@ -149,7 +140,8 @@ const waitingLines = (waiting: Waiting | undefined, campaign: string): string[] 
 export const percent = (x: number): string => `${(100 * x).toFixed(0)}%`;
 
 export async function withOutcome<R extends { status: CampaignOutcome }>(run: () => Promise<R>): Promise<R> {
-  const show = (outcome: CampaignOutcome) => upsertSearchAttributes([{ key: outcomeAttribute, value: outcome }]);
+  const show = (outcome: CampaignOutcome) =>
+    upsertSearchAttributes([{ key: searchAttributes.outcome, value: outcome }]);
   try {
     const result = await run();
     show(result.status);

@@ -1,10 +1,9 @@
 /** The workflows under time skipping: what happens in which order, and what a failure becomes. */
 import { Context, sleep } from '@temporalio/activity';
-import { defineSearchAttributeKey } from '@temporalio/common';
 import { countWork } from '../../src/cli/check/work';
 import type { RollOutInput } from '../../src/activities/types';
 import type { FailureType } from '../../src/domain/failures';
-import { searchAttributeNames } from '../../src/workflows/messages';
+import { searchAttributes } from '../../src/workflows/messages';
 import { campaignsOn, latch, until } from './campaigns';
 import { timeSkipping } from './environment';
 import {
@@ -188,12 +187,11 @@ describe('what fails for good is left out with its reason, and the rest is done'
       ['failed', 'BadInput: the model folder is gone', 1],
     ]);
     const ids = ['', `/capability/${REFUSE}`, `/capability/${TELL}`, '/arm/grpo_target'];
-    const outcome = defineSearchAttributeKey(searchAttributeNames.outcome, 'KEYWORD');
     const listed = ids.map(async (id) => {
       const { status, typedSearchAttributes } = await env()
         .client.workflow.getHandle(campaign.name + id)
         .describe();
-      return [status.name, typedSearchAttributes.get(outcome)];
+      return [status.name, typedSearchAttributes.get(searchAttributes.outcome)];
     });
     expect(await Promise.all(listed)).toEqual([
       ['COMPLETED', 'completed'],

@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { longQueue, taskQueues } from '../../src/domain/work';
 import { createDataConverter } from '../../src/temporal/payload-storage';
-import { type CampaignInput, searchAttributeNames, workflowTypes } from '../../src/workflows/messages';
+import { type CampaignInput, searchAttributes, workflowTypes } from '../../src/workflows/messages';
 import type { campaignRun } from '../../src/workflows';
 import { shared } from '../support/services';
 import { POOL, type Activities } from './fake-activities';
@@ -84,7 +84,7 @@ export const startDevServer = (): Promise<TestWorkflowEnvironment> =>
         log: { format: 'pretty', level: 'error' },
         extraArgs: [
           ...namespaces.flatMap((name) => ['--namespace', name]),
-          ...Object.values(searchAttributeNames).flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
+          ...Object.values(searchAttributes).flatMap(({ name }) => ['--search-attribute', `${name}=Keyword`]),
           ...['numTaskqueueReadPartitions=1', 'numTaskqueueWritePartitions=1', 'enableFairness=true'].flatMap(
             (value) => ['--dynamic-config-value', `matching.${value}`],
           ),
@@ -111,7 +111,7 @@ async function withAttributes(env: TestWorkflowEnvironment): Promise<TestWorkflo
   const keyword = temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD;
   await env.connection.operatorService.addSearchAttributes({
     namespace: env.namespace ?? 'default',
-    searchAttributes: Object.fromEntries(Object.values(searchAttributeNames).map((name) => [name, keyword])),
+    searchAttributes: Object.fromEntries(Object.values(searchAttributes).map(({ name }) => [name, keyword])),
   });
   return env;
 }

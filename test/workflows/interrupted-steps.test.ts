@@ -3,7 +3,7 @@ import { ApplicationFailure, Context, sleep } from '@temporalio/activity';
 import { Worker } from '@temporalio/worker';
 import { CancelledFailure as Cancelled, type WorkflowHandle } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { type ApprovalRequest, searchAttributeNames } from '../../src/workflows/messages';
+import type { ApprovalRequest } from '../../src/workflows/messages';
 import { latch, until } from './campaigns';
 import { dataConverter, devServer, quiet, start, withWorkers, workflowBundle } from './environment';
 import { type Activities, config, fakeActivities, selecting, TELL } from './fake-activities';
@@ -28,7 +28,7 @@ function held(replaced: (fakes: Activities) => Partial<Activities>, fields: obje
 }
 const outcomeOf = async (handle: WorkflowHandle) => {
   const { status, searchAttributes } = await handle.describe();
-  return [status.name, searchAttributes[searchAttributeNames.outcome]];
+  return [status.name, searchAttributes['CampaignOutcome']];
 };
 
 test.each([

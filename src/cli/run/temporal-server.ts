@@ -6,7 +6,7 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { splitVariables } from '../../domain/secrets';
 import { clusterAt, ownServerVariables } from '../../temporal/connection';
-import { searchAttributeNames } from '../../workflows/messages';
+import { searchAttributes } from '../../workflows/messages';
 import { UserError } from '../errors';
 import { namespace } from '../options';
 import { chooseTemporalPorts, freePorts } from '../ports';
@@ -93,7 +93,7 @@ function temporalService(home: Home, { port, uiPort }: { port: number; uiPort: n
         ...['--log-level', 'warn', '--namespace', namespace()],
         ...['--port', String(port), '--ui-port', String(uiPort), '--http-port', String(http)],
         ...['--metrics-port', String(metrics), '--db-filename', home.temporalDatabase],
-        ...Object.values(searchAttributeNames).flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
+        ...Object.values(searchAttributes).flatMap(({ name }) => ['--search-attribute', `${name}=Keyword`]),
         // Write-ahead logging makes it four times as fast on activities.
         ...['journal_mode=WAL', 'synchronous=1'].flatMap((pragma) => ['--sqlite-pragma', pragma]),
         // With its four partitions a queue of few slots can leave a task lying for minutes (10 were seen) while its worker polls another one.

@@ -10,7 +10,7 @@ import {
   type WorkflowHandle,
   WorkflowNotFoundError,
 } from '@temporalio/client';
-import { ApplicationFailure, defineSearchAttributeKey } from '@temporalio/common';
+import { ApplicationFailure } from '@temporalio/common';
 import { decodeOptionalFailureToOptionalError } from '@temporalio/common/lib/internal-non-workflow';
 import { optionalTsToMs } from '@temporalio/common/lib/time';
 import { asideIn, replaceFile } from '../../store/durable-file';
@@ -23,7 +23,7 @@ import {
   childOf,
   type ChildProgress,
   queryNames,
-  searchAttributeNames,
+  searchAttributes,
   workflowIds,
 } from '../../workflows/messages';
 import { UnknownCampaign } from '../campaigns';
@@ -86,9 +86,6 @@ export interface Snapshot {
   children: (CampaignChild & { progress?: ChildProgress | undefined; activities: ActivitySnapshot[] })[];
 }
 
-const stageAttribute = defineSearchAttributeKey(searchAttributeNames.stage, 'KEYWORD');
-const attentionAttribute = defineSearchAttributeKey(searchAttributeNames.attention, 'KEYWORD');
-
 /** @throws UnknownCampaign if there is none of this name; whatever Temporal's client throws if the server is away. */
 export async function takeSnapshot(temporal: Temporal, name: string): Promise<Snapshot> {
   const seen = await lookAt<CampaignProgress>(temporal, workflowIds.campaign(name));
@@ -100,7 +97,7 @@ export async function takeSnapshot(temporal: Temporal, name: string): Promise<Sn
   const looks = await Promise.all(
     pending.map(async (child) => ({ child, ...(await lookAt<ChildProgress>(temporal, child.workflowId)) })),
   );
-  const stage = typedSearchAttributes.get(stageAttribute);
+  const stage = typedSearchAttributes.get(searchAttributes.stage);
   return {
     name,
     runId,
@@ -130,7 +127,7 @@ async function lookAt<Progress>(temporal: Temporal, workflowId: string) {
     const failures = (raw.pendingWorkflowTask?.attempt ?? 1) - 1;
     return {
       ...{ execution, progress, activities: await activitiesOf(temporal, execution) },
-      attention: typedSearchAttributes.get(attentionAttribute),
+      attention: typedSearchAttributes.get(searchAttributes.attention),
       failing: failures > LOST_WORKERS ? [{ workflowId, failures }] : [],
     };
   } catch (error) {
