@@ -75,7 +75,9 @@ export function openModelClient(caller: Caller) {
     }
     if (error instanceof APIConnectionError) return fail(failures.unavailable, shown(rootReason(error)));
     if (error instanceof NoCompletion || error instanceof SyntaxError) {
-      const fix = `if it goes on, correct ${field}.url: the API's own, such as https://HOST/v1`;
+      const fix =
+        `correct ${field}.url (the API's own, such as https://HOST/v1), or, for an endpoint that cannot stream, set ` +
+        `${field}.parameters to { stream: null, stream_options: null }`;
       return fail(failures.unusable, `${shown(error.message)}; ${fix}`);
     }
     const status = statusOf(error);

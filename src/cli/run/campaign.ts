@@ -131,11 +131,16 @@ async function look(temporal: Temporal, start: Start, note: (text: string) => vo
     return { state, decision: decision as Decision };
   const before = (await inputOf(temporal, name, state)).campaign;
   const changed = changedFieldsText(before, await start.sent()) || 'files that it names';
+  const renamed = `give this one another name with --name, for example --name ${name}-2`;
+  const [was, fix] =
+    state.status === 'RUNNING'
+      ? ['is running', `\`campaign cancel ${name}\` first, then the same command continues it, or ${renamed}`]
+      : ['was run', renamed];
   if (decision === 'refuse')
     throw new UserError(
       'name_taken',
       'name',
-      `campaign ${name} ${state.status === 'RUNNING' ? 'is running' : 'was run'} with another configuration (${changed}); give this one another name with --name, for example --name ${name}-2`,
+      `campaign ${name} ${was} with another configuration (${changed}); ${fix}`,
     );
   note(`it starts again with another configuration (${changed}); results that do not depend on it are found`);
   return { state, decision };
