@@ -73,6 +73,8 @@ export interface LearnerCurves {
 
 export interface ReportedTraining {
   steps: number;
+  /** The B matrices of its LoRA are 0 after the last step, so that the adapter is the base model. */
+  unchanged?: true | undefined;
   /** All that it trained, also past the best step. */
   rollouts: Figure;
   /** From the trainer's metrics; absent where no trainer ran, or without rollouts. */

@@ -33,6 +33,11 @@ export function doubtsOf(report: Doubtful): VerdictSentence[] {
       ({ name, role, status, reason }) =>
         status === 'failed' && say(`${role === 'oracle' ? 'The oracle is not known' : `${name} failed`}: ${reason}.`),
     ),
+    ...[...capabilities, ...arms].map(
+      ({ name, training }) =>
+        training?.unchanged &&
+        say(`The adapter of ${name} is the base model: training changed none of its weights.`, training.rollouts),
+    ),
     brokenSentence(rollouts),
     ...(router?.failed ?? []).map(({ name, reason }) => say(`The router can not choose ${name}: ${reason}.`)),
     ...selectionDoubts(selection),

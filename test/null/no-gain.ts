@@ -18,6 +18,7 @@ it(
     // The test means something only if adapters were made and evaluated.
     const adapters = (report.capabilities ?? []).filter(({ status }) => status === 'completed');
     expect(adapters.length).toBeGreaterThan(0);
+    expect(adapters.every(({ training }) => training?.unchanged)).toBe(true);
     const compared = (report.arms ?? []).filter(({ name }) => name !== 'base' && name !== 'oracle');
     expect(compared.map(({ name }) => name)).toEqual(expect.arrayContaining(['trace', 'grpo_target']));
     for (const { name, differenceToBase } of compared)

@@ -75,6 +75,7 @@ def test_a_whole_run(uninterrupted):
     assert metrics["logprob_gap"] < 1e-5
     assert (metrics["informative_groups"], metrics["learning_rate"]) == (2, 0.01)
     assert metrics["grad_norm"] > 0
+    assert metrics["b_norm"] > 0
     for message in uninterrupted.of_type("checkpoint"):
         folder = Path(message["policy"]["adapter"])
         assert is_whole(folder)

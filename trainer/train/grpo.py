@@ -28,7 +28,7 @@ from .checkpoint import append_metrics, is_whole, new_checkpoint, partial_dir, p
 from .groups import Batch, check_gap, training_batch
 from .job import Job, read_groups
 from .logps import SampledLogps
-from .model import save_adapter
+from .model import b_norm, save_adapter
 from .outliers import LOG_RATIO_LIMIT, NO_LOGPROB, Extreme, divergence, mean_gap
 from .ranks import Ranks
 
@@ -244,6 +244,7 @@ class CapabilityTrainer(GRPOTrainer):
             if not math.isfinite(logs[name]):
                 raise self._divergence(name, logs[name], step)
         metrics = {name: logs[name] for name in ("loss", "grad_norm", "learning_rate")} | self._step_metrics
+        metrics["b_norm"] = b_norm(self.model)
         metrics["update_seconds"] = time.perf_counter() - self._update_started
         self._metrics["train"].clear()
         if self._ranks.rank > 0:

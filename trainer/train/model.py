@@ -57,6 +57,12 @@ def needs_checkpointing(config: Any, tokens: int) -> bool:
     return not torch.cuda.is_available() and activations > psutil.virtual_memory().available / 2
 
 
+def b_norm(model: Any) -> float:
+    """The norm of all B matrices of the LoRA together. It is 0 while the adapter changes nothing."""
+    parts = [weight.detach().float().norm() for name, weight in model.named_parameters() if "lora_B" in name]
+    return torch.stack(parts).norm().item()
+
+
 def save_adapter(model: Any, folder: Path) -> None:
     """Writes the LoRA as a PEFT folder: adapter_config.json and adapter_model.safetensors, nothing else. The same LoRA,
     the same bytes: rollouts are known by them."""

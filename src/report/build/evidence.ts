@@ -133,6 +133,7 @@ export const metricsLine = jsonText.pipe(
     loss: z.number().optional(),
     kl: z.number().optional(),
     grad_norm: z.number().optional(),
+    b_norm: z.number().optional(),
     rollouts_seconds: z.number().optional(),
     update_seconds: z.number().optional(),
   }),

@@ -19,6 +19,7 @@ export function reportedTraining(o: {
   const from = [metrics];
   return {
     steps,
+    unchanged: (rollouts > 0 && evidence.metrics(metrics).at(-1)?.b_norm === 0) || undefined,
     rollouts: countFigure(`${id}.rollouts`, rollouts, from, rollouts + brokenRollouts),
     // Without rollouts there are no rewards.
     rewardCurve: rollouts > 0 ? { ...curvesOf(evidence.metrics(metrics)), from } : undefined,

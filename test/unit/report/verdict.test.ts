@@ -10,7 +10,7 @@ import { figure, reportFixture } from '../../support/report-fixture';
 const armOf = (draft: ReportDraft, name: string): Arm => draft.arms!.find((one) => one.name === name)!;
 
 describe('verdict', () => {
-  test('doubts failed arms, leakage, failed passes and what the router could not do, and is short where the campaign was', () => {
+  test('doubts failed arms, leakage, failed passes, what the router could not do and unchanged adapters, and is short where the campaign was', () => {
     const draft = reportFixture();
     const doubts = () => completeReport(draft).doubts.length;
     const before = doubts();
@@ -18,7 +18,8 @@ describe('verdict', () => {
     Object.assign(draft.arms!.at(-1)!, { status: 'failed', reason: 'budget spent' });
     draft.selection!.failedPasses = [3, 7].map((pass) => ({ pass, reason: 'AnalystFailed: no JSON' }));
     draft.router!.failed = [{ name: 'tell_the_price', reason: 'BadInput: another rank' }];
-    expect(doubts()).toBe(before + 4);
+    draft.capabilities!.find(({ training }) => training)!.training!.unchanged = true;
+    expect(doubts()).toBe(before + 5);
     const early = { campaign: { ...draft.campaign, status: 'completed' as const, stage: 'rollouts' as const } };
     expect(completeReport(early).doubts).toHaveLength(1);
   });
