@@ -5,6 +5,8 @@ import { reasonOf } from '../domain/failures';
 import { firstIssue } from '../domain/issues';
 import type { Message, ToolSchema } from '../domain/messages';
 import { isSuccess } from '../domain/rollout';
+import { cut } from '../domain/transcript';
+import { fieldsIn, toLine } from './forms';
 import { readJson } from './json';
 import { contentSchema, rawMessagesSchema, toMessages } from './messages';
 
@@ -80,26 +82,31 @@ const lineSchema = z.looseObject({
 });
 type Line = z.infer<typeof lineSchema>;
 
-/** Returns what is wrong with a line, as text, and undefined for a conversation that failed (infrastructure). */
-export function readLine(text: string, line: number, warnings: string[]): Conversation | string | undefined {
-  let value: unknown;
+/**
+ * Returns what is wrong with a line, which is text or a value, and undefined for a conversation that failed (infrastructure). `name`: its id where it
+ * has none.
+ */
+export function readLine(line: unknown, name: string, warnings: string[]): Conversation | string | undefined {
+  let value: Record<string, unknown>;
   try {
-    value = readJson(text);
+    value = toLine(fieldsIn(typeof line === 'string' ? readJson(line) : line));
   } catch (error) {
-    return `is no JSON (${reasonOf(error)}): ${JSON.stringify(text.slice(0, 60))}; write each conversation as one line of JSON`;
+    return `is no JSON (${reasonOf(error)}): ${JSON.stringify(line).slice(0, 60)}; write each conversation as one line of JSON`;
   }
+  if (value['messages'] === undefined)
+    return `messages: missing (its fields: ${fieldsOf(value)}); convert it as docs/conversations.md shows`;
   if (hasFailed(value)) {
-    warnings.push('a conversation with an error and no reward is left out');
+    warnings.push('a conversation with an error and no reward or answer is left out');
     return undefined;
   }
   const { data, error } = lineSchema.safeParse(value);
   if (!data) return firstIssue(error, value);
   const reward = readReward(data);
   if (typeof reward === 'string') return reward;
-  for (const field of Object.keys(data))
-    if (!Object.hasOwn(lineSchema.shape, field)) warnings.push(`field ${field} is not read`);
+  const unread = Object.keys(data).filter((field) => !Object.hasOwn(lineSchema.shape, field) && data[field] != null);
+  if (unread.length > 0) warnings.push(`fields that are not read: ${unread.join(', ')}`);
   const { messages, reference, system, tools } = data;
-  const id = data.id ?? String(line);
+  const id = data.id ?? name;
   if (system) warnings.push('system is read as the first message, and numbered so');
   return {
     id,
@@ -111,10 +118,19 @@ export function readLine(text: string, line: number, warnings: string[]): Conver
   };
 }
 
-function hasFailed(value: unknown): boolean {
-  const { error, reward, passed, success } = (value ?? {}) as Record<string, unknown>;
-  return Boolean(error) && (reward ?? passed ?? success) == null;
+/** Without an answer of the agent an error is no failure of it, however it was graded. */
+function hasFailed({ error, reward, passed, success, messages }: Record<string, unknown>): boolean {
+  const isSilent = Array.isArray(messages) && !messages.some((one) => fieldsIn(one)['role'] === 'assistant');
+  return Boolean(error) && (isSilent || (reward ?? passed ?? success) == null);
 }
+
+const fieldsOf = (value: Readonly<Record<string, unknown>>): string =>
+  cut(
+    Object.keys(value)
+      .filter((field) => value[field] != null)
+      .join(', '),
+    200,
+  );
 
 /** Returns the reward, or what is wrong with it. */
 function readReward(line: Line): number | string {
@@ -124,7 +140,7 @@ function readReward(line: Line): number | string {
     return `passed is ${passed} and success is ${success}; leave one of them out`;
   if (reward == null && succeeded == null)
     return (
-      `says nothing of how it ended (its fields: ${Object.keys(line).join(', ')}); ` +
+      `says nothing of how it ended (its fields: ${fieldsOf(line)}); ` +
       'give "reward" (0 to 1, where 1 is success; NaN is none), "passed" or "success" (true or false)'
     );
   if (reward != null && succeeded != null && isSuccess({ reward }) !== succeeded)

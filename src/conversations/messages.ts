@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { callText, type Message, readArguments, type ToolCall } from '../domain/messages';
+import { fieldsIn } from './forms';
 
 const partSchema = z.looseObject({ type: z.string().optional() });
 export const contentSchema = z.union([z.string(), z.array(z.union([z.string(), partSchema])), z.null()]).optional();
@@ -23,7 +24,13 @@ const callSchema = z.looseObject({
 });
 type RawCall = z.infer<typeof callSchema>;
 
-const calls = z.array(callSchema).nullish();
+/** Brings a call into Inspect's form: verifiers writes it as text, AgentDojo has `args`, tau2-bench and LangChain have `name`. */
+function plainCall(raw: unknown) {
+  const { name, args, ...call } = fieldsIn(typeof raw === 'string' ? readArguments(raw)?.arguments : raw);
+  return { function: name, arguments: args, ...call };
+}
+
+const calls = z.array(z.preprocess(plainCall, callSchema)).nullish();
 const unknown = z.unknown().optional();
 /** Fields that only the model read. */
 const reasoningShape = {
@@ -69,8 +76,9 @@ export const rawMessagesSchema = z
   .array(rawMessageSchema)
   .refine((messages) => messages.some(({ role }) => role === 'assistant'), 'expected a message of the assistant');
 
-/** Fields of messages, most of them Inspect's, that are no part of the conversation: no warning names them. */
-const IGNORED = ['id', 'source', 'model', 'metadata', 'internal'];
+/** Fields of messages that are no part of the conversation: no warning names them. */
+const IGNORED =
+  /^(id|source|model|metadata|internal|type|stop_reason|requestor|turn_idx|timestamp|cost|usage|raw_data|tool_call)$/;
 
 type Piece =
   | { kind: 'text'; text: string }
@@ -87,7 +95,7 @@ export function toMessages(raw: readonly RawMessage[], warnings: string[]): Mess
   for (const message of raw) {
     const { role } = message;
     for (const [field, value] of Object.entries(message))
-      if (!READ_FIELDS.get(role)?.has(field) && !IGNORED.includes(field) && !isEmpty(value))
+      if (!READ_FIELDS.get(role)?.has(field) && !IGNORED.test(field) && !isEmpty(value))
         warnings.push(`field ${field} of messages is not read`);
     const before = messages.length;
     let [texts, own]: [string[], ToolCall[]] = [[], []];
@@ -157,7 +165,9 @@ const THOUGHTS = ['reasoning', 'thinking', 'redacted_thinking'];
 const MEDIA = /^(?:input_)?(?:image|image_url|audio|video|file|document)$/;
 
 function partPieces(part: Part, warnings: string[]): Piece[] {
-  const { type = 'part', text, name, id, tool_use_id, is_error, refusal = text, content } = part;
+  const { type = 'part', content, name, id, tool_use_id, is_error } = part;
+  // AgentDojo has `content` in place of `text`.
+  const { text = type === 'text' ? content : undefined, refusal = text } = part;
   const textId = (value: unknown) => (typeof value === 'string' ? value : undefined);
   if (THOUGHTS.includes(type)) {
     warnings.push(leftOut(type));

@@ -1,11 +1,13 @@
 /**
- * Reads files of conversations (docs/conversations.md): JSON lines and logs of Inspect. Invariant: either every line of every file is used, or
- * nothing is used and every bad line is named.
+ * Reads files of conversations (docs/conversations.md): JSON lines, lists and logs of Inspect. Invariant: either every line of every file is
+ * used, or nothing is used and every bad line is named.
  */
 import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { countsOf } from '../domain/statistics';
+import { conversationsIn, fieldsIn } from './forms';
 import { isZip, readSamples, samplesIn } from './inspect-log';
 import { readJson } from './json';
 import { type Conversation, readLine } from './line';
@@ -64,24 +66,19 @@ async function readOne(file: string, scorer: string | undefined): Promise<FileCo
   // Text has no zero among its first bytes.
   if (body.subarray(0, 8192).includes(0)) throw badInput([`${file} is no text; name JSON lines or logs of Inspect`]);
   if (!isUtf8(body)) warnings.push('bytes that are not UTF-8 are read as U+FFFD');
-  const value = file.endsWith('.json') ? jsonValue(body) : undefined;
-  if (!value) return { ...contents, ...readLines(body, file, warnings) };
-  if (!Array.isArray(value['samples']))
-    return {
-      ...contents,
-      problems: [`${file} is no log of Inspect; write one conversation a line, as with jq -c '.[]'`],
-    };
-  return { ...contents, ...(await samplesOf(value['samples'])) };
+  const value = jsonValue(body.toString('utf8').trim());
+  const { samples } = fieldsIn(value);
+  if (Array.isArray(samples)) return { ...contents, ...(await samplesOf(samples)) };
+  return { ...contents, ...readLines(value === undefined ? linesIn(body) : listIn(value, file), file, warnings) };
 }
 
 const CONVERT = 'write it as JSON with `inspect log convert --to json --output-dir FOLDER FILE`';
 
-/** The file's one value; undefined for JSON lines, of which there may be only one. */
-function jsonValue(body: Buffer): Record<string, unknown> | undefined {
+/** The file's one value; undefined for JSON lines. */
+function jsonValue(text: string): unknown {
+  if (/^\{.*\}\s*\n/.test(text)) return undefined;
   try {
-    const value = readJson(body.toString('utf8').trim());
-    if (typeof value !== 'object' || value === null || 'messages' in value) return undefined;
-    return value as Record<string, unknown>;
+    return readJson(text);
   } catch {
     return undefined;
   }
@@ -103,14 +100,26 @@ function withDistinctIds(contents: readonly FileContents[]): Conversation[] {
   );
 }
 
-function readLines(body: Buffer, file: string, warnings: string[]): Pick<FileContents, 'conversations' | 'problems'> {
+/** A conversation, with its place in the file and its id where it has none. */
+type Line = [place: string, name: string, line: unknown];
+
+/** A text may hold U+2028, which is no end of a line in JSON lines. */
+const linesIn = (body: Buffer): Line[] =>
+  [...body.toString('utf8').split('\n').entries()].flatMap(([n, text]) =>
+    text.trim() === '' ? [] : [[`:${n + 1}`, String(n + 1), text.trim()]],
+  );
+
+const listIn = (value: unknown, file: string): Line[] =>
+  conversationsIn(value).map((one, n, { length }) =>
+    length === 1 ? ['', basename(file), one] : [`[${n}]`, String(n), one],
+  );
+
+function readLines(lines: readonly Line[], file: string, warnings: string[]) {
   const conversations: Conversation[] = [];
   const problems: string[] = [];
-  // A text may hold U+2028, which is no end of a line in JSON lines.
-  const lines = [...body.toString('utf8').split('\n').entries()].filter(([, text]) => text.trim() !== '');
-  for (const [n, text] of lines) {
-    const read = readLine(text.trim(), n + 1, warnings);
-    if (typeof read === 'string') problems.push(`${file}:${n + 1} ${read}`);
+  for (const [place, name, line] of lines) {
+    const read = readLine(line, name, warnings);
+    if (typeof read === 'string') problems.push(`${file}${place} ${read}`);
     else if (read) conversations.push(read);
   }
   if (lines.length === 0)

@@ -29,7 +29,7 @@ export async function loadConversations(o: {
     throw new UserError(
       'invalid_value',
       'conversations',
-      `none of ${total} conversations failed: there is no failure to explain; add some that failed (a reward below 1, or passed: false)`,
+      `${total === 0 ? 'no conversation is left' : `no conversation failed and ${total} passed`}: there is no failure to explain; add some that failed (a reward below 1, or passed: false)`,
       notes,
     );
   const unsuited = model?.analyst.unsuited?.(description, model.rule);

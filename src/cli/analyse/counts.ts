@@ -17,7 +17,10 @@ export interface Difference {
   share: Estimate;
 }
 
-/** Returns the properties that some conversations have and others do not; those that differ most clearly come first. */
+/**
+ * Returns the properties that some conversations have and others do not; those that differ most clearly come first. Without a passed conversation it
+ * returns all properties.
+ */
 export function differencesIn(rollouts: readonly ScoredRollout[]): Difference[] {
   const passes = rollouts.filter(isSuccess).length;
   const fails = rollouts.length - passes;
@@ -25,6 +28,9 @@ export function differencesIn(rollouts: readonly ScoredRollout[]): Difference[] 
   const holders = new Map<string, Set<ScoredRollout>>();
   for (const rollout of rollouts)
     for (const what of propertiesOf(rollout, long)) holders.set(what, (holders.get(what) ?? new Set()).add(rollout));
+  // One conversation that differs from all others is no pattern, and would widen the intervals of what is.
+  const least = passes === 0 ? 0 : 2;
+  for (const [what, { size }] of holders) if (Math.min(size, rollouts.length - size) < least) holders.delete(what);
   const sameHolders = groupBy(holders, ([, having]) => rollouts.map((one) => (having.has(one) ? 1 : 0)).join(''));
   // Bonferroni's correction.
   const confidence = 1 - 0.05 / (passes === 0 ? 1 : sameHolders.size);
@@ -35,9 +41,10 @@ export function differencesIn(rollouts: readonly ScoredRollout[]): Difference[] 
     const what = same.map(([property]) => property).join(' and ');
     return { what, failed, passed, share: shareOf({ failed, fails, passed, passes, confidence }) };
   });
-  const rank = ({ share: { low, high, value } }: Difference) => [Math.max(low, -high), Math.abs(value)] as const;
+  // Those that are not clear have the same rank, so that the largest come first: the interval of a rare property ends near 0.
+  const rank = ({ share: { low, high, value } }: Difference) => [Math.max(low, -high, 0), Math.abs(value)] as const;
   return differences
-    .filter(({ failed, passed, share }) => failed + passed < rollouts.length && share.value !== 0)
+    .filter(({ share }) => share.value !== 0)
     .sort((a, b) => rank(b)[0] - rank(a)[0] || rank(b)[1] - rank(a)[1] || (a.what < b.what ? -1 : 1));
 }
 

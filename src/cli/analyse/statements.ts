@@ -86,8 +86,11 @@ function countedAnswer({ conversations: { failed, passed, total, tokens }, diffe
     ...(isClear
       ? [{ text: `The clearest difference: ${differenceText(first, { conversations: { failed, passed } })}` }]
       : []),
-    ...(passed > 0 && !isClear
+    ...(passed > 0 && first && !isClear
       ? [{ text: 'Tools, errors, lengths and ends do not differ clearly between failed and passed conversations' }]
+      : []),
+    ...(passed > 0 && !first
+      ? [{ text: 'Tools, errors, lengths and ends are the same in all conversations, or in all but one' }]
       : []),
     {
       text: `The causes were not read. A language model reads them with --url URL --model NAME, about ${wholeNumber(Number(tokens.toPrecision(2)))} tokens each time`,
@@ -187,7 +190,8 @@ function doubts({ conversations: { failed, passed, total }, differences, reading
     passed > 0 &&
       differences.length > 1 &&
       `${differences.length} properties were compared: their intervals are widened so that all hold together with 95%. A difference is no cause.`,
-    total === shown.length &&
+    passed > 0 &&
+      total === shown.length &&
       tasks < total &&
       `${total} conversations are of ${plural(tasks, 'task')}: the intervals of the differences count each conversation by itself and are too narrow.`,
   ].filter((one) => typeof one === 'string');

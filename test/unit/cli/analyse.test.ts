@@ -210,6 +210,17 @@ describe('without a language model', () => {
     expect(server.requests).toEqual([]);
   });
 
+  it('compares no property of a single conversation, and lists what all have where none passed', async () => {
+    const tools = (name: string) => [{ id: 'c', function: { name, arguments: '{}' } }];
+    const line = (name: string, passed: boolean) => {
+      return { passed, messages: [{ role: 'assistant', content: '', tool_calls: tools(name) }] };
+    };
+    await alone(fileOf([line('look', true), line('look', true), line('renew', false), line('close', false)]));
+    expect(result().differences.map(({ what }) => what)).toEqual(['calls look']);
+    await alone(fileOf([line('look', false), line('look', false)]));
+    expect(result().differences[0]).toMatchObject({ what: expect.stringContaining('calls look'), failed: 2 });
+  });
+
   it('says the same on the terminal and the page', async () => {
     await alone(fileOf(conversations()));
     const flat = (text: string) => text.replace(/\s+/g, ' ');

@@ -99,7 +99,7 @@ describe('JSON lines', () => {
         '{"messages": [',
         { messages: [{ role: 'bot', content: 'x' }], reward: 1 },
         { messages, reward: 7 },
-        { messages, score: 1 },
+        { messages, verdict: 1 },
         { messages, reward: 1, passed: false },
         { messages: [{ role: 'user', content: 'x' }], reward: 1 },
         { reward: 1 },
@@ -130,7 +130,7 @@ describe('JSON lines', () => {
     ['an id that is there twice', () => fileOf([named, named])],
     ['an empty file', () => fileOf([''])],
     ['a missing file', () => '/nowhere.jsonl'],
-    ['a JSON list', () => fileOf([JSON.stringify([named])], 'all.json')],
+    ['a JSON list of something else', () => fileOf([[1]], 'all.json')],
   ])('refuses %s', async (_, file) => {
     await expect(readConversations({ files: [file()] })).rejects.toThrow();
   });
