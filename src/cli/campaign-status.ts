@@ -17,7 +17,7 @@ import { UserError } from './errors';
 import { type CommonOptions, homeOf } from './options';
 import type { Home } from './project';
 import { readReport, reported } from './reports';
-import { serverOf } from './run/processes';
+import { serverOf } from './services/processes';
 import { isServerAway, type Temporal, withServer } from './temporal';
 import { createProgressOutput, frameLines, type ProgressOutput } from './watch/output';
 import { failureText, readStatus as readStatusFile, type Snapshot, takeSnapshot, withKnown } from './watch/snapshot';

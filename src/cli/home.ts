@@ -20,8 +20,8 @@ import { campaignNames, requireHome, UnknownCampaign } from './campaigns';
 import { UserError } from './errors';
 import { type CommonOptions, homeOf, requireYes } from './options';
 import { type Home, temporalPath } from './project';
-import { supervised, type SupervisedOptions, type SupervisedRun } from './run/supervisor';
-import { startTemporal } from './run/temporal-server';
+import { supervised, type SupervisedOptions, type SupervisedRun } from './services/supervisor';
+import { startTemporal } from './services/temporal-server';
 import { grpcCode, withServer } from './temporal';
 
 const DAY_MS = 24 * 3600 * 1000;

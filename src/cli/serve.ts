@@ -23,10 +23,10 @@ import { type CommonOptions, homeOf } from './options';
 import { listenAt } from './ports';
 import { type Home, makeHome, pythonPath } from './project';
 import { readReport, reported } from './reports';
-import { pluginsOf } from './run/allowed';
-import { policyServerService } from './run/services';
-import { Service } from './run/service';
-import { onInterrupt } from './run/supervisor';
+import { pluginsOf } from './services/allowed';
+import { policyServerService } from './services/services';
+import { Service } from './services/service';
+import { onInterrupt } from './services/supervisor';
 
 export interface ServeOptions extends CommonOptions {
   host: string;

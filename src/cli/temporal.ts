@@ -11,7 +11,7 @@ import { loadTracing } from '../temporal/tracing';
 import { UserError, messageOf } from './errors';
 import { homeOf, namespace, type CommonOptions } from './options';
 import type { Home } from './project';
-import { serverOf } from './run/processes';
+import { serverOf } from './services/processes';
 
 /** A busy machine takes seconds to answer. */
 const CONNECT_TIMEOUT = '10s';

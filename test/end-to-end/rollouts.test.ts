@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { homeAt } from '../../src/cli/project';
-import { uiOf } from '../../src/cli/run/processes';
+import { uiOf } from '../../src/cli/services/processes';
 import { CampaignRun, command, repository, writeCampaign, type Line } from '../support/campaign-run';
 import { temporaryFolder } from '../support/temporary-folder';
 

@@ -7,7 +7,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, symlinkSync, utimesSync, wr
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { homeAt } from '../../src/cli/project';
-import { serverOf } from '../../src/cli/run/processes';
+import { serverOf } from '../../src/cli/services/processes';
 import { interceptorModules } from '../../src/workers/bundle';
 import { CampaignRun, command, reportOf, repository, writeCampaign } from '../support/campaign-run';
 import { shopParts } from '../support/kinds';

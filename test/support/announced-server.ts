@@ -1,6 +1,6 @@
 /** A home whose Temporal server is another one: this process holds the lock as its supervisor. */
 import { homeAt } from '../../src/cli/project';
-import { acquireLock, announce, clearState } from '../../src/cli/run/processes';
+import { acquireLock, announce, clearState } from '../../src/cli/services/processes';
 
 export interface AnnouncedServer {
   /** Where it is now; nothing where none runs. */

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { openFolderStore } from '../../src/store/open-store';
 import { digest } from '../../src/store/hash';
 import type { Home } from '../../src/cli/project';
-import { waitUntil } from '../../src/cli/run/processes';
+import { waitUntil } from '../../src/cli/services/processes';
 import { figuresIn } from '../../src/domain/artifacts';
 import type { Report } from '../../src/report/model';
 import { isSuccess, type Rollout, type ScoredRollout } from '../../src/domain/rollout';

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { homeAt, type Home } from '../../src/cli/project';
-import { waitUntil } from '../../src/cli/run/processes';
-import type { RestartPolicy, ServiceSpec } from '../../src/cli/run/service';
-import { fullDiskCheck, Supervisor } from '../../src/cli/run/supervisor';
+import { waitUntil } from '../../src/cli/services/processes';
+import type { RestartPolicy, ServiceSpec } from '../../src/cli/services/service';
+import { fullDiskCheck, Supervisor } from '../../src/cli/services/supervisor';
 import { atEnd } from './opened';
 
 export { atEnd };

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { homeAt } from '../../src/cli/project';
-import { pluginsToLoad } from '../../src/cli/run/allowed';
+import { pluginsToLoad } from '../../src/cli/services/allowed';
 import type { ArtifactStore } from '../../src/store/store';
 import { kindOf } from '../../src/domain/kinds';
 import { openEnvironment } from '../../src/environments/kinds';

@@ -74,7 +74,7 @@ export const timeSkipping = async (): Promise<TestWorkflowEnvironment> => {
 /** Namespaces of the shared dev server: one for each test file. */
 export const namespaces = Array.from({ length: 30 }, (_, n) => `file-${n}`);
 
-/** Starts Temporal's dev server, as src/cli/run/temporal-server.ts does. It runs in real time and describes pending activities. */
+/** Starts Temporal's dev server, as src/cli/services/temporal-server.ts does. It runs in real time and describes pending activities. */
 export const startDevServer = (): Promise<TestWorkflowEnvironment> =>
   started(() =>
     TestWorkflowEnvironment.createLocal({

@@ -22,7 +22,7 @@ import { InputError, UserError } from '../errors';
 import { checkFields, type Fields, InputFile } from '../input';
 import { type CommonOptions, confirmed, homeOf } from '../options';
 import { type Home, makeHome } from '../project';
-import { onInterrupt } from '../run/supervisor';
+import { onInterrupt } from '../services/supervisor';
 import { buildAnalysis, type Read } from './build';
 import { type Conversations, loadConversations } from './conversations';
 import { hasFindings, nameOf, writeAnalysis } from './folder';

@@ -14,7 +14,7 @@ import { loadCampaign, loadTarget } from '../campaign-file';
 import { InputError, messageOf } from '../errors';
 import { type CommonOptions, homeOf } from '../options';
 import { allReports } from '../reports';
-import { INTERRUPTED } from '../run/supervisor';
+import { INTERRUPTED } from '../services/supervisor';
 import { checkTarget } from './environment';
 import { type FirstTurns, firstTurns } from './first-turns';
 import { plannedRequests } from './language-models';

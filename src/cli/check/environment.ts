@@ -6,7 +6,7 @@ import { openEnvironment } from '../../environments/kinds';
 import { withPlugins } from '../../plugins';
 import { openStore } from '../../store/open-store';
 import type { Home } from '../project';
-import { onInterrupt } from '../run/supervisor';
+import { onInterrupt } from '../services/supervisor';
 
 interface TargetCheck {
   target: Pick<Campaign, 'target' | 'plugins'>;

@@ -15,8 +15,8 @@ import { withPlugins } from '../../plugins';
 import { openStore } from '../../store/open-store';
 import { baseIdOf } from '../campaign-file';
 import { type Home, pythonPath } from '../project';
-import { Service } from '../run/service';
-import { policyServerService } from '../run/services';
+import { Service } from '../services/service';
+import { policyServerService } from '../services/services';
 
 const TURNS = 8;
 

@@ -27,9 +27,9 @@ import { addressOf, connect, hasWorkers, placeLines, registerSearchAttributes, t
 import { follow } from '../campaign-status';
 import { readStatus, type Snapshot, writeStatus } from '../watch/snapshot';
 import { type CampaignResult, workflowIds } from '../../workflows/messages';
-import { allowCampaign } from './allowed';
+import { allowCampaign } from '../services/allowed';
 import { changedFieldsText } from './changed-fields';
-import type { SupervisedRun } from './supervisor';
+import type { SupervisedRun } from '../services/supervisor';
 
 export interface StartOptions extends CampaignOverrides {
   until?: Stage;

@@ -17,11 +17,11 @@ import { readReport } from '../reports';
 import { builtVersion, readBundle, shortVersion } from '../../workers/versions';
 import { campaignToEnd, readCampaign, startDetached, startOf, type CampaignRun, type StartOptions } from './campaign';
 import { ALLOWED_FILE } from '../../domain/allowed';
-import { allowCampaign, pluginsToLoad } from './allowed';
-import { policyServerService, workerServices } from './services';
+import { allowCampaign, pluginsToLoad } from '../services/allowed';
+import { policyServerService, workerServices } from '../services/services';
 import { askHub, baseFolder, isToDownload } from '../../policy/hub';
-import { INTERRUPTED, supervised, type SupervisedOptions, type SupervisedRun } from './supervisor';
-import { startTemporal, type TemporalServer } from './temporal-server';
+import { INTERRUPTED, supervised, type SupervisedOptions, type SupervisedRun } from '../services/supervisor';
+import { startTemporal, type TemporalServer } from '../services/temporal-server';
 
 export type RunOptions = SupervisedOptions &
   StartOptions & {

@@ -1,6 +1,6 @@
 /** Ctrl-C: once, in order; twice, at once; then the same command. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { waitUntil } from '../../../src/cli/run/processes';
+import { waitUntil } from '../../../src/cli/services/processes';
 import { processesOf } from '../../support/faults-processes';
 import type { Scenario } from '../../support/faults-scenario';
 import type { Phase, Session } from '../../support/faults-session';

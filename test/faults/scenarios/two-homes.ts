@@ -1,7 +1,7 @@
 /** Two homes with two base models on one Temporal server, side by side: each plays its own rollouts with its own model. */
 import { dirname, join } from 'node:path';
 import { homeAt, type Home } from '../../../src/cli/project';
-import { serverOf } from '../../../src/cli/run/processes';
+import { serverOf } from '../../../src/cli/services/processes';
 import { CampaignRun, reportOf, writeCampaign } from '../../support/campaign-run';
 import { makeRandomModel } from '../../support/embedded-server';
 import { rolloutsIn } from '../../support/faults-checks';

@@ -3,12 +3,12 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, existsSync, openSync, readdirSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Home } from '../../../src/cli/project';
-import { startTemporal } from '../../../src/cli/run/temporal-server';
-import type { SupervisedRun } from '../../../src/cli/run/supervisor';
-import { waitUntil } from '../../../src/cli/run/processes';
+import { startTemporal } from '../../../src/cli/services/temporal-server';
+import type { SupervisedRun } from '../../../src/cli/services/supervisor';
+import { waitUntil } from '../../../src/cli/services/processes';
 
 import { atEnd, newHome, supervise } from '../../support/supervised';
-import { restartPolicy } from '../../../src/cli/run/service';
+import { restartPolicy } from '../../../src/cli/services/service';
 
 jest.setTimeout(120_000);
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { openStore } from '../../../src/store/open-store';
 import type { CampaignRow } from '../../../src/cli/campaign-status';
 import { homeAt } from '../../../src/cli/project';
-import { acquireLock } from '../../../src/cli/run/processes';
+import { acquireLock } from '../../../src/cli/services/processes';
 import { age } from '../../support/aged';
 import { campaign, campaignCommand } from '../../support/campaign-command';
 import { inSteps, storedKeys } from '../../support/stored-keys';

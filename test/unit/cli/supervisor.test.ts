@@ -5,8 +5,8 @@ import fs, { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { UserError } from '../../../src/cli/errors';
 import type { Home } from '../../../src/cli/project';
-import { acquireLock, announce, isHeld, signalGroup, waitUntil } from '../../../src/cli/run/processes';
-import { supervised, type SupervisedRun } from '../../../src/cli/run/supervisor';
+import { acquireLock, announce, isHeld, signalGroup, waitUntil } from '../../../src/cli/services/processes';
+import { supervised, type SupervisedRun } from '../../../src/cli/services/supervisor';
 import { newHome, service, steady, supervise } from '../../support/supervised';
 
 jest.setTimeout(60_000);
@@ -139,7 +139,7 @@ describe('the lock of a home', () => {
 
   it('is taken over from a process that was killed', async () => {
     const home = newHome();
-    const source = resolve(__dirname, '../../../src/cli/run/processes.ts');
+    const source = resolve(__dirname, '../../../src/cli/services/processes.ts');
     const script = `require('${source}').acquireLock(${JSON.stringify(home)}).then(() => process.kill(process.pid, 'SIGKILL'))`;
     spawnSync(process.execPath, ['-r', resolve(__dirname, '../../support/register.cjs'), '-e', script]);
     expect(isHeld(home)).toBe(true);
@@ -174,7 +174,7 @@ describe('a supervised command', () => {
     const home = newHome();
     const sources = resolve(__dirname, '../../../src/cli');
     const script = `const { main } = require('${sources}/main.ts');
-      const { supervised } = require('${sources}/run/supervisor.ts');
+      const { supervised } = require('${sources}/services/supervisor.ts');
       const spec = ${JSON.stringify(service('server', steady))};
       const work = async ({ output, supervisor, signal }) => {
         const args = () => ['-e', ${JSON.stringify(steady)}];

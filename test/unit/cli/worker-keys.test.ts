@@ -3,8 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { loadCampaign } from '../../../src/cli/campaign-file';
 import { homeAt } from '../../../src/cli/project';
-import { Service } from '../../../src/cli/run/service';
-import { policyServerService, workerServices } from '../../../src/cli/run/services';
+import { Service } from '../../../src/cli/services/service';
+import { policyServerService, workerServices } from '../../../src/cli/services/services';
 import { newFolder } from '../../support/temporary-folder';
 
 const { env } = process;

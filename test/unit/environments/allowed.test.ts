@@ -10,7 +10,7 @@ import { projectRoot } from '../../../src/store/project-root';
 import { openStore } from '../../../src/store/open-store';
 import { loadCampaign, withPlaces } from '../../../src/cli/campaign-file';
 import { homeAt } from '../../../src/cli/project';
-import { allowCampaign } from '../../../src/cli/run/allowed';
+import { allowCampaign } from '../../../src/cli/services/allowed';
 import type { Temporal } from '../../../src/cli/temporal';
 import { restrictToAllowed } from '../../../src/domain/allowed';
 import { kindOf, type KindSpec } from '../../../src/domain/kinds';
