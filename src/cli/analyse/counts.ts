@@ -69,9 +69,14 @@ const ERROR =
 
 export const isError = (result: string): boolean => ERROR.test(result);
 
+/** The same for calls whose arguments are the same in another order. */
+const keyOf = (call: { name: string; arguments: unknown }) => `${call.name} ${canonical(call.arguments)}`;
+
 const callsOf = ({ messages }: Pick<ScoredRollout, 'messages'>) =>
   messages.flatMap((one, message) =>
-    one.role === 'assistant' ? (one.toolCalls ?? []).map((call) => ({ ...call, message, text: callText(call) })) : [],
+    one.role === 'assistant'
+      ? (one.toolCalls ?? []).map((call) => ({ ...call, message, text: callText(call), key: keyOf(call) }))
+      : [],
   );
 
 /** `long`: the median number of messages of all conversations. */
@@ -79,10 +84,9 @@ function propertiesOf(rollout: ScoredRollout, long: number): string[] {
   const { messages, reference } = rollout;
   const calls = callsOf(rollout);
   const names = new Map(calls.map(({ id, name }) => [id, name]));
-  const repeats = [...countsOf(calls.map(({ text }) => text)).values()].some((count) => count > 1);
-  const key = (call: { name: string; arguments: unknown }) => `${call.name} ${canonical(call.arguments)}`;
-  const made = new Set(calls.map(key));
-  const missing = reference?.actions.filter((action) => !made.has(key(action))) ?? [];
+  const repeats = [...countsOf(calls.map(({ key }) => key)).values()].some((count) => count > 1);
+  const made = new Set(calls.map(({ key }) => key));
+  const missing = reference?.actions.filter((action) => !made.has(keyOf(action))) ?? [];
   const last = messages.findLast(({ role }) => role !== 'system');
   const words = messages.findLast(({ role }) => role === 'assistant')?.content.trim() ?? '';
   return [
@@ -135,7 +139,7 @@ export function partingsIn(rollouts: readonly ScoredRollout[]): Parting[] {
   });
 }
 
-function sameCalls(one: readonly { text: string }[], other: readonly { text: string }[]): number {
-  const first = one.findIndex(({ text }, n) => text !== other[n]?.text);
+function sameCalls(one: readonly { key: string }[], other: readonly { key: string }[]): number {
+  const first = one.findIndex(({ key }, n) => key !== other[n]?.key);
   return first < 0 ? one.length : first;
 }

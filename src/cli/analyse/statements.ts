@@ -104,7 +104,7 @@ function differenceText(
 ): string {
   if (of.passed === 0) return `${what}: ${failed} of ${of.failed} (${percent(share.value)}, ${ends(share)})`;
   const points = valueText({ value: share.value, unit: 'difference' });
-  return `${what}: ${failed} of ${of.failed} failed, ${passed} of ${of.passed} passed (${points}, ${ends(share)})`;
+  return `${what}: in ${failed} of ${of.failed} failed and ${passed} of ${of.passed} passed (${points}, ${ends(share)})`;
 }
 
 /** Reasons that are quoted of one cause. */

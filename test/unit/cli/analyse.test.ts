@@ -221,6 +221,17 @@ describe('without a language model', () => {
     expect(result().differences[0]).toMatchObject({ what: expect.stringContaining('calls look'), failed: 2 });
   });
 
+  it('takes calls for equal whose arguments stand in another order', async () => {
+    const line = (passed: boolean, ...given: string[]) => ({
+      ...{ task: 't', passed },
+      messages: given.map((text) => ({
+        ...{ role: 'assistant', content: '', tool_calls: [{ function: { name: 'look', arguments: text } }] },
+      })),
+    });
+    await alone(fileOf([line(true, '{"a":1,"b":2}', '{"c":3}'), line(false, '{"b":2,"a":1}')]));
+    expect(result().partings[0]?.same).toBe(1);
+  });
+
   it('says the same on the terminal and the page', async () => {
     await alone(fileOf(conversations()));
     const flat = (text: string) => text.replace(/\s+/g, ' ');
