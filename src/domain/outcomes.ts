@@ -58,7 +58,7 @@ export function taskMeans(outcomes: readonly Outcome[], from: ArtifactRef): Task
   const tasks = new Map(
     groups.map(([task, { rewards, ...branch }]) => [
       task,
-      { success: successShare(rewards), reward: mean(rewards), ...branch },
+      { success: successShare(rewards), trials: rewards.length, reward: mean(rewards), ...branch },
     ]),
   );
   return { tasks, trials: Math.max(0, ...groups.map(([, { rewards }]) => rewards.length)), from: [from] };

@@ -236,8 +236,14 @@ function signTest(a: number, b: number): number {
   return Math.min(1, 2 * tail);
 }
 
+/** pass^k of one task (tau-bench, arXiv 2406.12045): the unbiased estimate that k further trials all succeed. Needs k trials. */
+export const passPower = ({ successes, trials, k }: { successes: number; trials: number; k: number }): number =>
+  Array.from({ length: k }, (_, i) => (successes - i) / (trials - i)).reduce((all, one) => all * Math.max(0, one), 1);
+
 export interface TaskMean {
   success: number;
+  /** Scored rollouts. */
+  trials?: number;
   reward: number;
   branch?: string;
 }

@@ -42,6 +42,8 @@ export interface Arm {
   trials: number;
   /** Absent for an arm that has not completed. */
   successRate?: Figure | undefined;
+  /** pass^2, pass^3 and so on: the rate of tasks that so many trials all solve. Absent with one trial a task. */
+  passPower?: Figure[] | undefined;
   /** Paired over tasks; absent for base itself. */
   differenceToBase?: Figure | undefined;
   /** Success on the held-out train tasks of the target. */

@@ -41,6 +41,7 @@ interface PoliciesProps<P> {
 /** Policies with success, difference to base and rollouts; merged adapters that are not shipped are collapsed. */
 export function Policies<P extends Policy>({ arms, shipped, more = [] }: PoliciesProps<P>) {
   const short = shortNames(arms);
+  const trials = Math.max(...arms.map(({ passPower = [] }) => passPower.length + 1));
   const describe = ({ arm: { name, role, kind, builtOn }, same }: Row<P>): string =>
     [
       role === 'adapter' ? name : kind === name ? roleNames[role] : (kind ?? roleNames[role]),
@@ -64,6 +65,7 @@ export function Policies<P extends Policy>({ arms, shipped, more = [] }: Policie
       ({ arm: { successRate, status, reason } }) =>
         status === 'failed' ? <span class="bad">failed: {reason}</span> : successRate,
     ],
+    ...(trials > 1 ? [[`pass^${trials}`, ({ arm }) => arm.passPower?.at(-1)] satisfies Column<Row<P>>] : []),
     ['against base', ({ arm }) => arm.differenceToBase],
     ['rollouts', ({ arm }) => arm.allRollouts],
     ...more.map(([head, cell]): Column<Row<P>> => [head, ({ arm }) => cell(arm)]),

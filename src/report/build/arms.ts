@@ -10,7 +10,7 @@ import type { CampaignRecord } from '../../domain/results';
 import type { FixedPolicy, RolloutSummary } from '../../domain/rollout';
 import type { Arm, ReportDraft, Role, SolverMatrix } from '../model';
 import type { Evidence } from './evidence';
-import { differenceFigure, rateFigure, slug } from './figures';
+import { differenceFigure, passPowerFigures, rateFigure, slug } from './figures';
 import { groupsOf } from './groups';
 import { type Spent, spendingOf } from './spending';
 import { reportedTraining } from './training';
@@ -64,6 +64,7 @@ export function armsOf(o: {
     return {
       ...common,
       successRate: rateFigure(`${id}.success_rate`, means, level),
+      passPower: means.trials > 1 ? passPowerFigures(id, means, level) : undefined,
       differenceToBase:
         base && role !== 'base'
           ? differenceFigure({ id: `${id}.difference_to_base`, treatment: means, control: base, level })

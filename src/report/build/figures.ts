@@ -8,6 +8,7 @@ import {
   type Estimate,
   isAlike,
   meanInterval,
+  passPower,
   successRate,
 } from '../../domain/statistics';
 
@@ -47,6 +48,21 @@ export function rateFigure(id: string, { tasks, trials, from }: TaskMeans, level
   const estimate = successRate({ taskMeans: [...tasks.values()].map(({ success }) => success), trials, ...level });
   const method = estimate.method === 'wilson' ? 'wilson' : OVER_TASKS;
   return estimatedFigure({ id, unit: 'fraction', from, level: level.confidence, method, estimate });
+}
+
+/** pass^k for k from 2 to the number of trials, each over the tasks with k scored trials. */
+export function passPowerFigures(id: string, { tasks, trials, from }: TaskMeans, level: Level): Figure[] {
+  return Array.from({ length: Math.max(0, trials - 1) }, (_, n) => {
+    const k = n + 2;
+    const values = [...tasks.values()].flatMap(({ success, trials: own = 0 }) =>
+      own >= k ? [passPower({ successes: Math.round(success * own), trials: own, k })] : [],
+    );
+    const at = `${id}.pass_power_${k}`;
+    if (values.length === 0) return nothing(at);
+    const method = isAlike(values) ? 'wilson' : OVER_TASKS;
+    const estimate = meanInterval({ values, ...level });
+    return estimatedFigure({ id: at, unit: 'fraction', from, level: level.confidence, method, estimate });
+  });
 }
 
 /** A mean reward over tasks. */

@@ -5,10 +5,12 @@ import {
   pairedDifference,
   mean,
   meanInterval,
+  passPower,
   studentQuantile,
   successRate,
   wilsonInterval,
 } from '../../../src/domain/statistics';
+import { passPowerFigures } from '../../../src/report/build/figures';
 
 /** Values by task, in the order given. */
 const byTask = (values: readonly number[]) => new Map(values.map((value, n) => [`t${n}`, value]));
@@ -22,6 +24,22 @@ describe('means', () => {
     expect(mean([0.3, 0.2, 0.1])).toBe(mean([0.1, 0.2, 0.3]));
     expect(() => mean([])).toThrow('no values');
   });
+});
+
+test('pass^k is the share of sets of k trials that all succeed', () => {
+  const outcomes = [1, 1, 0, 1];
+  const pairs = outcomes.flatMap((one, n) => outcomes.slice(n + 1).map((other) => one * other));
+  expect(passPower({ successes: 3, trials: 4, k: 2 })).toBeCloseTo(mean(pairs), 12);
+  expect([2, 3, 4].map((k) => passPower({ successes: 2, trials: 4, k }))).toEqual([expect.closeTo(1 / 6, 12), 0, 0]);
+  const tasks = new Map([
+    ['a', { success: 1, reward: 1, trials: 3 }],
+    ['b', { success: 0.5, reward: 0.5, trials: 2 }], // a trial is broken
+  ]);
+  const figures = passPowerFigures('arms.x', { tasks, trials: 3, from: [] }, { confidence: 0.95, seed: 1 });
+  expect(figures).toMatchObject([
+    { id: 'arms.x.pass_power_2', value: 0.5, n: 2 },
+    { id: 'arms.x.pass_power_3', value: 1, n: 1 },
+  ]);
 });
 
 describe('Wilson interval', () => {
