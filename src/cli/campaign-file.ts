@@ -106,11 +106,7 @@ export function configDigest(sent: Campaign): string {
 }
 
 /** Digest of what may be changed under one name: what may be spent, what waits for approval, and how many rollouts may break. */
-export const termsDigest = ({
-  budget,
-  approval,
-  rollouts,
-}: Pick<Campaign, 'budget' | 'approval' | 'rollouts'>): string =>
+export const termsDigest = ({ budget, approval, rollouts }: Campaign): string =>
   digest({ budget, approval, maxBrokenShare: rollouts.maxBrokenShare });
 
 /** What the overrides come to. The training seed that a campaign has anyway changes nothing, its name neither. */

@@ -56,6 +56,15 @@ export function homeAt(folder: string) {
 }
 export type Home = ReturnType<typeof homeAt>;
 
+/** Returns the content of a JSON file; undefined if there is no such file, or a damaged one. */
+export function readJsonFile(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
 /** Texts by the names of their files. @throws UserError */
 export const writeInto = (folder: string, files: Record<string, string>): Promise<void> =>
   inWords(folder, async () => {

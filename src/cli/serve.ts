@@ -1,5 +1,5 @@
 /** `campaign serve`: serves the routed policy of a finished campaign, or of an exported folder, until it is interrupted. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
@@ -21,7 +21,7 @@ import { UserError } from './errors';
 import { checkFields } from './input';
 import { type CommonOptions, homeOf } from './options';
 import { listenAt } from './ports';
-import { type Home, makeHome, pythonPath } from './project';
+import { type Home, makeHome, pythonPath, readJsonFile } from './project';
 import { readReport, reported } from './reports';
 import { pluginsOf } from './services/allowed';
 import { policyServerService } from './services/services';
@@ -150,9 +150,7 @@ function modelFolder(base: string, home: Home, { model }: ServeOptions): string 
   // The server runs in another folder.
   if (model) return resolve(model);
   const file = join(home.root, 'base-ids.json');
-  const known = existsSync(file)
-    ? z.record(z.string(), z.tuple([z.unknown(), z.string()])).safeParse(JSON.parse(readFileSync(file, 'utf8'))).data
-    : undefined;
+  const known = z.record(z.string(), z.tuple([z.unknown(), z.string()])).safeParse(readJsonFile(file)).data;
   const hash = hashOf(modelOf(base));
   const [folder] =
     Object.entries(known ?? {}).find(([path, [, digest]]) => digest.startsWith(hash) && existsSync(path)) ?? [];

@@ -78,7 +78,7 @@ export function startChild(o: ChildOptions): Child {
   const end = new Promise<void>((resolve) => (resolveEnd = resolve));
 
   const kill = () => {
-    killGroup(child.pid);
+    if (child.pid !== undefined) killIfThere(-child.pid);
     if (!isAlone) killMarked(mark);
   };
   function finish(report: () => void): void {
@@ -151,13 +151,7 @@ function killMarked(mark: string): void {
   for (let round = 0; round < ROUNDS; round++) {
     const pids = listProcesses().filter((pid) => isMarked(pid, mark));
     if (pids.length === 0) return;
-    for (const pid of pids) {
-      try {
-        process.kill(pid, 'SIGKILL');
-      } catch {
-        // It is gone already.
-      }
-    }
+    pids.forEach(killIfThere);
   }
 }
 
@@ -172,11 +166,10 @@ function isMarked(pid: number, mark: string): boolean {
   }
 }
 
-/** Nothing is left of most groups whose leader has ended. */
-function killGroup(pid: number | undefined): void {
-  if (pid === undefined) return;
+/** A negative number is that of a group: nothing is left of most groups whose leader has ended. */
+function killIfThere(pid: number): void {
   try {
-    process.kill(-pid, 'SIGKILL');
+    process.kill(pid, 'SIGKILL');
   } catch {
     // It is gone already.
   }

@@ -21,15 +21,12 @@ class RequestError extends Error {
 }
 
 /** Serves until `input` ends; then closes all episodes and the environment. */
-export async function serveEnvironment({
-  environment,
-  input = process.stdin,
-  output = process.stdout,
-}: {
+export async function serveEnvironment(o: {
   environment: Environment;
   input?: Readable;
   output?: Writable;
 }): Promise<void> {
+  const { environment, input = process.stdin, output = process.stdout } = o;
   const episodes = new Map<string, Episode>();
   const handlers = createHandlers(environment, episodes);
   const open = new Set<Promise<void>>();

@@ -26,15 +26,12 @@ export const mixture: EnvironmentKind = {
     kind: MIXTURE,
     version: '1',
     options: { modules: z.array(artifactRefSchema).min(1) },
-    open: ({ modules }, _identity, context: EnvironmentContext) => openMixture({ modules, ...context }),
+    open: ({ modules }, _identity, context: EnvironmentContext) => openMixture(modules, context),
   }),
   internal: true,
 };
 
-async function openMixture({
-  modules,
-  store,
-}: Pick<EnvironmentContext, 'store'> & { modules: readonly ArtifactRef[] }): Promise<Environment> {
+async function openMixture(modules: readonly ArtifactRef[], { store }: EnvironmentContext): Promise<Environment> {
   const opened = await Promise.allSettled(modules.map((module) => openSandboxEnvironment({ module, store })));
   const parts = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
   const failed = opened.find((one) => one.status === 'rejected');

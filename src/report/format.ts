@@ -1,5 +1,6 @@
 /** Numbers and names as text, in one way for the page, the terminal and the verdict. */
 import type { Figure } from '../domain/artifacts';
+import { groupBy } from '../domain/statistics';
 import type { ReportedSelection } from './capability-model';
 import type { Arm } from './model';
 
@@ -126,10 +127,7 @@ export const byRunText = ({ byRun }: { byRun: readonly { run: string; difference
   byRun.map(({ run, difference: value }) => `${run} ${valueText({ value, unit: 'difference' })}`).join('; ');
 
 /** Undefined where none failed. */
-export function failedPassesText({
-  passes,
-  failedPasses,
-}: Pick<ReportedSelection, 'passes' | 'failedPasses'>): string | undefined {
+export function failedPassesText({ passes, failedPasses }: ReportedSelection): string | undefined {
   if (failedPasses.length === 0) return undefined;
   const reasons = [...new Set(failedPasses.map(({ reason }) => reason))].join('; ');
   return `Labeling passes that failed and are left out: ${failedPasses.length} of ${passes}: ${reasons}.`;
@@ -139,12 +137,7 @@ type Named = Pick<Arm, 'name' | 'role' | 'sameAs'>;
 
 /** Groups arms that are one policy: `arm` is the base model, else the routed policy, else the first of them. */
 export function policiesOf<One extends Named>(arms: readonly One[]): { arm: One; same: One[] }[] {
-  const groups = new Map<string, One[]>();
-  for (const one of arms) {
-    const key = one.sameAs ?? one.name;
-    groups.set(key, [...(groups.get(key) ?? []), one]);
-  }
-  return [...groups.values()].map((group) => {
+  return [...groupBy(arms, (one) => one.sameAs ?? one.name).values()].map((group) => {
     const arm = ['base', 'routed'].flatMap((role) => group.filter((one) => one.role === role))[0] ?? group[0]!;
     return { arm, same: group.filter((one) => one !== arm) };
   });

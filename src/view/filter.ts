@@ -1,4 +1,5 @@
 /** A page of a campaign's rollouts: those that all filters keep. Where several batches hold a rollout it is listed once. */
+import { countsOf } from '../domain/statistics';
 import type { RolloutPage } from './api';
 import { type IndexedRollout, listed, type RolloutIndex } from './rollouts';
 
@@ -88,9 +89,7 @@ function facetsOf(index: RolloutIndex): RolloutPage['facets'] {
   const rows = index.all().filter(({ isRepeated }) => !isRepeated);
   const facets = Object.fromEntries(
     Object.entries(values).map(([name, of]) => {
-      const counts = new Map<string, number>();
-      for (const row of name === 'stage' || name === 'arm' ? index.all() : rows)
-        for (const value of of(row)) counts.set(value, (counts.get(value) ?? 0) + 1);
+      const counts = countsOf((name === 'stage' || name === 'arm' ? index.all() : rows).flatMap(of));
       const sorted = [...counts].sort(([a, n], [b, m]) => m - n || inOrder(a, b));
       return [name, sorted.slice(0, OFFERED).map(([value, count]) => ({ value, count }))];
     }),

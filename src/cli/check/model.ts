@@ -66,11 +66,8 @@ async function downloadText(baseModel: Campaign['baseModel'], python: string): P
   return `${baseModel.hub}@${commit}: ${megabytes} MB, licence ${license ?? 'not named'}; campaign run downloads it to ${baseFolder({ ...baseModel, revision: commit })}`;
 }
 
-async function servedText({
-  url,
-  model,
-  contextTokens,
-}: Extract<Campaign['policyServer'], { kind: 'vllm' }>): Promise<string> {
+async function servedText(o: Extract<Campaign['policyServer'], { kind: 'vllm' }>): Promise<string> {
+  const { url, model, contextTokens } = o;
   const server = openPolicyServer(clientSettings(url, 1));
   try {
     await server.health();

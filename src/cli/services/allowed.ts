@@ -1,5 +1,4 @@
 /** The file of what a home's workers may use and load: the programs, key variables, addresses and plug-ins that its open campaigns' files name. */
-import { readFileSync } from 'node:fs';
 import { asideIn, replaceFile } from '../../store/durable-file';
 import { located } from '../../store/given';
 import { type Allowed, variableEntry } from '../../domain/allowed';
@@ -10,7 +9,7 @@ import { withPlugins } from '../../plugins';
 import { withPlaces } from '../campaign-file';
 import { campaignState } from '../control';
 import { messageOf } from '../errors';
-import type { Home } from '../project';
+import { type Home, readJsonFile } from '../project';
 import type { Temporal } from '../temporal';
 
 /** The programs and plug-ins that a campaign's file names; plug-ins by their paths. Of one that has ended only the plug-ins are kept, for `serve`. */
@@ -44,15 +43,8 @@ export function variablesIn(value: unknown): string[] {
  * Adds what the campaign's file names, before the campaign starts. With `temporal` it leaves out campaigns that do not run: only the home's
  * supervisor may do so, since another campaign's workers may be starting.
  */
-export async function allowCampaign({
-  home,
-  campaign,
-  temporal,
-}: {
-  home: Home;
-  campaign: Campaign;
-  temporal?: Temporal;
-}): Promise<void> {
+export async function allowCampaign(o: { home: Home; campaign: Campaign; temporal?: Temporal }): Promise<void> {
+  const { home, campaign, temporal } = o;
   const before = Object.entries(readAllowed(home));
   const states = temporal && (await Promise.all(before.map(([name]) => campaignState(temporal, name))));
   const end = ({ plugins }: Named): Named => ({ plugins, programs: [], variables: [], hasEnded: true });
@@ -95,10 +87,4 @@ export const pluginsOf = (home: Home, name: string): string[] => readAllowed(hom
 export const allowedIn = (home: Home): Allowed[] => Object.values(readAllowed(home));
 
 /** Returns an empty record if there is no such file or it is damaged. */
-function readAllowed({ allowed }: Home): Record<string, Named> {
-  try {
-    return JSON.parse(readFileSync(allowed, 'utf8')) as Record<string, Named>;
-  } catch {
-    return {};
-  }
-}
+const readAllowed = ({ allowed }: Home) => (readJsonFile(allowed) ?? {}) as Record<string, Named>;

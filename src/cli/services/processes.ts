@@ -1,10 +1,10 @@
 /** The lock of a home, the file in which its supervisor describes itself to other commands, and signals to process groups. */
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { checkSync, lock } from 'proper-lockfile';
 import { isCode } from '../../store/durable-file';
 import { UserError } from '../errors';
-import type { Home } from '../project';
+import { type Home, readJsonFile } from '../project';
 
 /** Signals the whole group of a process. @returns false if nothing of it is left. */
 export function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
@@ -35,13 +35,7 @@ interface State {
 }
 
 /** Returns an empty state if there is no such file, or a damaged one. */
-function readState({ state }: Home): State {
-  try {
-    return (JSON.parse(readFileSync(state, 'utf8')) as State | null) ?? {};
-  } catch {
-    return {};
-  }
-}
+const readState = ({ state }: Home): State => readJsonFile(state) ?? {};
 
 /** Adds to the description of the supervisor. */
 export function announce(home: Home, part: State): void {

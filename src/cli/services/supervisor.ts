@@ -143,15 +143,12 @@ export interface SupervisedRun {
 const LEFTOVER_GRACE_SECONDS = 30;
 
 /** Lock, supervisor and signals around `work`; all services are stopped when it ends. `campaign` is undefined for `campaign ui`. */
-export async function supervised({
-  options,
-  campaign,
-  work,
-}: {
+export async function supervised(o: {
   options: SupervisedOptions;
   campaign?: string;
   work: (run: SupervisedRun) => Promise<number>;
 }): Promise<number> {
+  const { options, campaign, work } = o;
   const home = homeOf(options);
   const output = createProgressOutput({ json: options.json, campaign });
   const note = (text: string) => output.note('services', text);

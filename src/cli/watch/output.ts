@@ -97,22 +97,16 @@ export interface ProgressOutput {
 }
 
 /** `campaign` is named in every JSON line. */
-export function createProgressOutput({
-  json,
-  campaign,
-}: {
-  json?: boolean | undefined;
-  campaign?: string | undefined;
-}) {
+export function createProgressOutput(o: { json?: boolean | undefined; campaign?: string | undefined }): ProgressOutput {
+  const { json, campaign } = o;
   const changes = new Changes();
   const write = (line: Omit<ChangeLine, 'campaign' | 'status'> & Partial<ChangeLine>): void =>
     void process.stdout.write(`${json ? printable(JSON.stringify(line)) : plainChange(line)}\n`);
-  const output: ProgressOutput = {
+  return {
     note: (stage, detail, facts) =>
       write({ time: new Date().toISOString(), ...(campaign && { campaign }), stage, detail, ...facts }),
     show: (snapshot) => changes.since(snapshot, Date.now()).forEach(write),
   };
-  return output;
 }
 
 /** `12:30:59 capabilities ask_for_identifier running: step 12/24`; facts are for programs. */

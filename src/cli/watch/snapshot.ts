@@ -2,7 +2,6 @@
  * Where a campaign stands, gathered from Temporal: what the server itself knows, the workflows' answers (queries) and the activities' heartbeats;
  * and HOME/<campaign>/status.json, where it stood at the last look, for when no server runs.
  */
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   QueryNotRegisteredError,
@@ -28,6 +27,7 @@ import {
 } from '../../workflows/messages';
 import { UnknownCampaign } from '../campaigns';
 import { messageOf } from '../errors';
+import { readJsonFile } from '../project';
 import { isNoAnswer, isServerAway, type Temporal, valueOf } from '../temporal';
 
 /** A query waits for a worker; a campaign whose workers are away is shown by what the server knows. */
@@ -198,6 +198,7 @@ function reasonOf(error: unknown): { reason: string; type?: string } {
 
 /** Raised when a snapshot of an earlier program can't be shown any more; a file of another form counts as none. */
 const STATUS_FORM = 5;
+type StatusFile = { form: number; at: number; snapshot: Snapshot };
 
 /** Completes a snapshot without an answer of a worker by an earlier one of the same run. */
 export function withKnown(snapshot: Snapshot, before: Snapshot | undefined): Snapshot {
@@ -210,17 +211,13 @@ const statusFile = (home: string, name: string): string => join(home, name, 'sta
 
 /** Replaces status.json as a whole. A failed write, as on a full disk, costs the file, not the campaign. */
 export async function writeStatus({ home, snapshot }: { home: string; snapshot: Snapshot }): Promise<void> {
-  const body = JSON.stringify({ form: STATUS_FORM, at: Date.now(), snapshot });
+  const body = JSON.stringify({ form: STATUS_FORM, at: Date.now(), snapshot } satisfies StatusFile);
   const path = statusFile(home, snapshot.name);
   await replaceFile({ path, body, aside: asideIn(home) }).catch(() => undefined);
 }
 
 /** Undefined where there is no such file, or a damaged one. */
 export function readStatus({ home, name }: { home: string; name: string }): Snapshot | undefined {
-  try {
-    const { form, at, snapshot } = JSON.parse(readFileSync(statusFile(home, name), 'utf8'));
-    return form === STATUS_FORM && snapshot.name === name ? { ...snapshot, asOf: at } : undefined;
-  } catch {
-    return undefined;
-  }
+  const { form, at, snapshot }: Partial<StatusFile> = readJsonFile(statusFile(home, name)) ?? {};
+  return form === STATUS_FORM && snapshot?.name === name ? { ...snapshot, asOf: at } : undefined;
 }

@@ -3,6 +3,7 @@ import { LAST_STAGE } from '../../domain/work';
 import { type Waiting, waitingText } from '../../domain/approval';
 import { stages } from '../../domain/campaign';
 import { causesText } from '../../domain/rollout';
+import { countsOf } from '../../domain/statistics';
 import type { CampaignProgress, StepStatus } from '../../workflows/messages';
 import type { ActivitySnapshot, Snapshot } from './snapshot';
 
@@ -24,14 +25,10 @@ export function notesOf({ progress }: Snapshot): string[] {
 }
 
 /** One text each; those that say the same are counted. */
-function activityTexts(activities: readonly ActivitySnapshot[], now: number): string[] {
-  const counts = new Map<string, number>();
-  for (const activity of activities) {
-    const text = activityText(activity, now);
-    counts.set(text, (counts.get(text) ?? 0) + 1);
-  }
-  return [...counts].map(([text, count]) => (count > 1 ? `${count} times: ${text}` : text));
-}
+const activityTexts = (activities: readonly ActivitySnapshot[], now: number): string[] =>
+  [...countsOf(activities.map((one) => activityText(one, now)))].map(([text, count]) =>
+    count > 1 ? `${count} times: ${text}` : text,
+  );
 
 /** `selfTest` as `self test`. */
 const inWords = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
