@@ -14,12 +14,7 @@ import { gainsAnything, successDifference, together } from '../domain/statistics
 
 export async function fitRouter(
   { store, kinds, python, client }: PolicyDependencies,
-  {
-    router: spec,
-    definitions,
-    outcomes,
-    seed,
-  }: PoolInput & {
+  input: PoolInput & {
     router: KindSpec;
     definitions?: Record<string, string>;
     seed: number;
@@ -27,6 +22,7 @@ export async function fitRouter(
     outcomes: { option: string; policy: FixedPolicy; rollouts: ArtifactRef }[];
   },
 ): Promise<{ router: ArtifactRef }> {
+  const { router: spec, definitions, outcomes, seed } = input;
   const router = kindOf(kinds.routers, spec).open(spec, { python, client });
   const maker = router.identity;
   const options = outcomes.map(({ option, policy }) => ({ name: option, policy }));
@@ -69,16 +65,13 @@ export interface Batches {
 /** Which adapters gain anything (`gainsAnything`), on held-out seeds of their own environments or on the target's tasks. */
 export async function findGains(
   { store }: Pick<PolicyDependencies, 'store'>,
-  {
-    adapters,
-    confidence,
-    seed,
-  }: PoolInput & {
+  input: PoolInput & {
     adapters: { name: string; own: Batches; target: Batches[] }[];
     confidence: number;
     seed: number;
   },
 ): Promise<{ gaining: string[] }> {
+  const { adapters, confidence, seed } = input;
   const level = { confidence, seed };
   const { progress } = working('compare the adapters');
   const read = async ({ before, after }: Batches) => ({

@@ -42,18 +42,7 @@ const CALIBRATION_VERSION = '5';
 
 export async function synthesize(
   { store, environments, kinds }: Dependencies,
-  {
-    target,
-    synthesizer: spec,
-    rollouts: ref,
-    candidates,
-    candidate: words,
-    others,
-    round,
-    previous,
-    seed,
-    ...payer
-  }: Payer & {
+  o: Payer & {
     target: EnvironmentSpec;
     synthesizer: KindSpec;
     rollouts: ArtifactRef;
@@ -66,7 +55,9 @@ export async function synthesize(
     seed: number;
   },
 ): Promise<ArtifactRef> {
-  const candidate = await withCitations(store, candidates, words);
+  const { target, synthesizer: spec, rollouts: ref, others, round, previous, seed, campaign, budget } = o;
+  const payer = { campaign, budget };
+  const candidate = await withCitations(store, o.candidates, o.candidate);
   const synthesizer = await kindOf(kinds.synthesizers, spec).open(spec, undefined);
   const read = environments.paidBy({ ...payer, step: TEST_TEXTS });
   const environment = await read.get(target);

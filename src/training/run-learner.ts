@@ -188,11 +188,9 @@ export class Learning {
   }
 
   /** A step is paid for when it has been made, and again if it is made again. */
-  private async pay({
-    forward_tokens: forward,
-    trained_tokens: trained,
-  }: Record<string, number | null>): Promise<void> {
+  private async pay(metrics: Record<string, number | null>): Promise<void> {
     const { bill } = this.o;
+    const { forward_tokens: forward, trained_tokens: trained } = metrics;
     if (bill && typeof forward === 'number' && typeof trained === 'number') await bill.count({ forward, trained });
     this.paying.abort();
   }
