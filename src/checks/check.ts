@@ -94,29 +94,28 @@ export function partChecks({ campaign, describe, registry }: CheckedParts): Chec
   const { analyst, synthesizer, selection, router, arms } = campaign;
   const opened = (
     name: 'analyst' | 'synthesizer',
-    o: { kind: string; open: () => Part | Promise<Part>; unsuited: (reason: string) => { warning: string } },
+    o: { open: () => Part | Promise<Part>; unsuited: (reason: string) => { warning: string } },
   ): CheckItem => ({
     name,
     afterRollouts: true,
     fix: `correct the field ${name} of the campaign file`,
     async run() {
+      const { kind } = campaign[name];
       const part = await o.open();
       const description = await describe();
-      if (!description) return `${o.kind}, not compared with the target`;
+      if (!description) return `${kind}, not compared with the target`;
       const reason = await part.unsuited?.(description, selection);
-      return reason === undefined ? o.kind : o.unsuited(reason);
+      return reason === undefined ? kind : o.unsuited(reason);
     },
   });
   return [
     opened('analyst', {
-      kind: analyst.kind,
       open: () => kindOf(registry.analysts, analyst).open(analyst, undefined),
       unsuited(reason) {
         throw new MissingRequirement(reason, 'change the field analyst of the campaign file');
       },
     }),
     opened('synthesizer', {
-      kind: synthesizer.kind,
       async open() {
         if (synthesizer.kind === TARGET_TASKS) {
           const { selects } = await kindOf(registry.analysts, analyst).open(analyst, undefined);

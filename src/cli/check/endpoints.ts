@@ -41,10 +41,11 @@ export function languageModelChecks(campaign: Campaign, { asks }: { asks: boolea
     const problem = `budget.dollars is ${budget.dollars}, and ${field}.price is missing`;
     throw new MissingRequirement(problem, 'set it, or budget.tokens instead');
   };
-  const partner = (name: string, role: 'user' | 'judge', model: ChatModel): CheckItem => ({
+  const partner = (name: string, role: 'user' | 'judge', model: ChatModel | undefined): CheckItem => ({
     name,
     fix: `start it, or correct target.${role} in the campaign file`,
     async run() {
+      if (!model) throw new MissingRequirement(`target.${role} is missing`, 'name its url and model there');
       requirePrice(`target.${role}`, model);
       const partners = openPartners({ [role]: model });
       await partners.user?.speak({ messages: [QUESTION], tools: [], seed: 0 });
@@ -53,15 +54,7 @@ export function languageModelChecks(campaign: Campaign, { asks }: { asks: boolea
     },
   });
   const items: CheckItem[] = [];
-  if (user) items.push(partner('simulated user', 'user', user));
-  else if (kindOf(kinds.environments, target).needsUser)
-    items.push({
-      name: 'simulated user',
-      fix: 'name its url and model there',
-      run() {
-        throw new MissingRequirement('target.user is missing');
-      },
-    });
+  if (user || kindOf(kinds.environments, target).needsUser) items.push(partner('simulated user', 'user', user));
   if (judge) items.push(partner('judge', 'judge', judge));
   for (const [field, model] of languageModelsOf(campaign, kinds))
     items.push({

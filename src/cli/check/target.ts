@@ -8,20 +8,19 @@ import type { Prepared } from '../../domain/results';
 import { openEnvironment } from '../../environments/kinds';
 import { sizesOf, splitTasks } from '../../environments/split';
 import { withPlugins } from '../../plugins';
-import type { Registry } from '../../registry';
 import { messageOf } from '../errors';
 import type { Home } from '../project';
 
 export function targetChecks(o: {
   campaign: Campaign;
   home: Home;
-  registry?: Registry;
   /** The stage that the campaign stops after. */
   until?: Stage | undefined;
   /** Opens the target, or returns what an earlier call found. */
   ask?: (() => Promise<OpenedTarget>) | undefined;
 }): CheckItem[] {
-  const { campaign, home, registry = withPlugins(o.campaign.plugins), until } = o;
+  const { campaign, home, until } = o;
+  const registry = withPlugins(campaign.plugins);
   const ask = o.ask ?? openOnce(campaign, home);
   const answer = () => ask().catch(() => undefined);
   const describe = async () => (await answer())?.description;

@@ -35,7 +35,7 @@ export function armsOf(o: {
   const { record, evidence, tasks, constant } = o;
   const { evaluation, capabilities = [], router, prepared } = record;
   if (!evaluation) return {};
-  const spending = spendingOf(record, evidence);
+  const { spentOn, ofCapability, routing, matrix, baseline } = spendingOf(record, evidence);
   const { level, test } = evidence;
   const base = test.get(policyNames.base);
   /** By what it is made of, the first arm that is this policy. */
@@ -77,35 +77,37 @@ export function armsOf(o: {
   const missing = options.filter((option) => !test.has(option));
   const arms = [
     arm(policyNames.base, 'base', {
-      spent: spending.base(),
+      spent: spentOn(policyNames.base, []),
       policy: { base: prepared.base, adapters: [] },
       heldOut: record.baseHeldOut,
     }),
     ...capabilities.flatMap((capability) => {
       const { name, best, validation } = capability;
       if (!best) return [];
-      const spent = spending.adapter(capability);
+      const spent = spentOn(name, [ofCapability(capability)]);
       return [arm(name, 'adapter', { spent, policy: best.policy, heldOut: validation?.target.after })];
     }),
     ...(router?.merged ?? []).map((parts) => {
       const name = mergedName(parts);
       const merged = capabilities.filter((capability) => parts.includes(capability.name));
       const policies = merged.flatMap(({ best }) => best?.policy ?? []);
-      return arm(name, 'merged', { spent: spending.sum(name, merged), policy: mergedPolicy(prepared.base, policies) });
+      // Merging costs nothing but what the parts have cost.
+      const spent = spentOn(name, merged.map(ofCapability));
+      return arm(name, 'merged', { spent, policy: mergedPolicy(prepared.base, policies) });
     }),
-    arm(policyNames.routed, 'routed', { spent: spending.routed() }),
+    arm(policyNames.routed, 'routed', { spent: spentOn(policyNames.routed, [...routing, matrix]) }),
     ...(record.arms ?? []).map((one) => {
       const { name, kind, builtOn, best, reason } = one;
       return arm(name, 'baseline', {
         ...{ kind, builtOn, reason },
-        spent: spending.baseline(one),
+        spent: baseline(one),
         policy: best?.policy,
         heldOut: best?.heldOut,
         training: reportedTraining({ evidence, id: `arms.${slug(name)}`, child: one }),
       });
     }),
     arm(policyNames.ceiling, 'oracle', {
-      spent: spending.bound(),
+      spent: spentOn(policyNames.ceiling, routing),
       reason: `it is over what the router can choose, and ${missing.join(', ')} was not evaluated`,
     }),
   ];

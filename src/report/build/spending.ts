@@ -3,7 +3,6 @@
  * held-out tasks, the outcome matrix) is the routed policy's alone; what a baseline trained beyond the rollouts of trace counts for nothing.
  */
 import type { ArtifactRef } from '../../domain/artifacts';
-import { policyNames } from '../../domain/policies';
 import {
   type ArmResult,
   type CampaignRecord,
@@ -24,14 +23,7 @@ interface Work {
   batches: { ref: ArtifactRef; counted?: { scored: number; broken: number } }[];
 }
 
-const of = (batches: Work['batches']): Work => ({ trained: 0, batches });
-
-const together = (works: readonly Work[]): Work => ({
-  trained: works.reduce((sum, { trained }) => sum + trained, 0),
-  batches: works.flatMap(({ batches }) => batches),
-});
-
-/** Returns what was spent, by role. Iterations of baselines count as far as they keep to the training rollouts of trace. */
+/** Returns the work of each part, and `spentOn`, which adds up the work for an arm. Iterations of baselines count as far as they keep to the training rollouts of trace. */
 export function spendingOf(record: CampaignRecord, evidence: Evidence) {
   const { capabilities = [] } = record;
   const budget = rolloutsOfTrace(capabilities);
@@ -40,14 +32,15 @@ export function spendingOf(record: CampaignRecord, evidence: Evidence) {
   const batchesFor = (owner: string | undefined, purpose?: Purpose) =>
     batches.filter((one) => one.owner === owner && (purpose === undefined || one.purpose === purpose));
 
-  const capabilityWork = ({ name, work }: CapabilityResult): Work => ({
+  const ofCapability = ({ name, work }: CapabilityResult): Work => ({
     trained: work?.training.rollouts ?? 0,
     batches: batchesFor(name),
   });
+  const ofAll = (purpose: Purpose): Work => ({ trained: 0, batches: batchesFor(undefined, purpose) });
 
   /** An arm without an evaluated iteration has spent all that it trained. */
   const armWork = ({ best, work, builtOn = [] }: ArmResult): Work => {
-    if (!work) return of([]);
+    if (!work) return { trained: 0, batches: [] };
     const { training, iterations } = work;
     const counting = best ? withinBudget(iterations, budget) : iterations;
     const trained = best ? (counting.at(-1)?.rollouts ?? 0) : 0;
@@ -64,39 +57,30 @@ export function spendingOf(record: CampaignRecord, evidence: Evidence) {
     };
   };
 
-  const routing = together([
-    of([...batchesFor(undefined, 'base_rollouts'), ...batchesFor(undefined, 'held_out')]),
-    ...capabilities.map(capabilityWork),
-  ]);
-
-  const spentOn = (arm: string, { trained, batches: all }: Work): Spent => {
+  const spentOn = (arm: string, works: readonly Work[]): Spent => {
     const id = `arms.${slug(arm)}.rollouts`;
+    const trained = works.reduce((sum, work) => sum + work.trained, 0);
+    const all = works.flatMap((work) => work.batches);
     const { scored, broken } = countGroups(evidence, [all])[0]!;
+    const trainings = refsOf(all.filter(({ counted }) => counted && trained > 0));
     return {
-      trainingRollouts: countFigure(
-        `${id}.training`,
-        trained,
-        refsOf(all.filter(({ counted }) => counted && trained > 0)),
-      ),
+      trainingRollouts: countFigure(`${id}.training`, trained, trainings),
       allRollouts: countFigure(`${id}.all`, scored, refsOf(all), scored + broken),
     };
   };
 
   return {
-    base: (): Spent => spentOn(policyNames.base, of([])),
-    adapter: (capability: CapabilityResult): Spent => spentOn(capability.name, capabilityWork(capability)),
-    /** Adding costs nothing but what the parts have cost. */
-    sum: (name: string, parts: readonly CapabilityResult[]): Spent =>
-      spentOn(name, together(parts.map(capabilityWork))),
-    routed: (): Spent => spentOn(policyNames.routed, together([routing, of(batchesFor(undefined, 'outcome_matrix'))])),
-    /** Without the outcome matrix: nobody has to choose. */
-    bound: (): Spent => spentOn(policyNames.ceiling, routing),
+    spentOn,
+    ofCapability,
+    /** Without the outcome matrix, by which a router chooses. */
+    routing: [ofAll('base_rollouts'), ofAll('held_out'), ...capabilities.map(ofCapability)],
+    matrix: ofAll('outcome_matrix'),
     /** Of one that failed it may not be known. */
     baseline(arm: ArmResult): Spent {
       const work = armWork(arm);
       const id = `arms.${slug(arm.name)}.rollouts`;
       return {
-        ...spentOn(arm.name, work),
+        ...spentOn(arm.name, [work]),
         ...(!arm.best && { trainingRollouts: nothing(`${id}.training`) }),
         ...(work.batches.length === 0 && { allRollouts: nothing(`${id}.all`) }),
       };
