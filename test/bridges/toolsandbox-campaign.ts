@@ -2,11 +2,11 @@
  * A campaign on ToolSandbox with capabilities that somebody brings, from base rollouts to selection. It needs a checkout, which TOOLSANDBOX
  * names, and `make bridges-toolsandbox`. The user, recorded, ends every conversation as soon as it is spoken to.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { CampaignRun, reportOf, repository, writeCampaign } from '../support/campaign-run';
 import { call, startChatServer } from '../support/chat-server';
+import { newFolder } from '../support/temporary-folder';
 
 const folder = process.env['TOOLSANDBOX'];
 const withFolder = folder === undefined ? test.skip : test;
@@ -14,7 +14,7 @@ const withFolder = folder === undefined ? test.skip : test;
 withFolder(
   folder === undefined ? 'ToolSandbox campaign (skipped: TOOLSANDBOX names no checkout of it)' : 'ToolSandbox campaign',
   async () => {
-    const home = mkdtempSync(join(tmpdir(), 'toolsandbox-campaign-'));
+    const home = newFolder();
     const user = await startChatServer(() => call('end_conversation', {}));
     try {
       const capabilities = join(home, 'capabilities.yaml');
@@ -40,7 +40,6 @@ rollouts: { tasks: 12, concurrency: 4, maxSteps: 4 }
       expect(report.selection?.candidates).toMatchObject([{ name: 'resolve_missing_arguments' }]);
     } finally {
       await user.close();
-      rmSync(home, { recursive: true, force: true });
     }
   },
   20 * 60_000,

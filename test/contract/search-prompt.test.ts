@@ -3,13 +3,13 @@
  * and the result is that of a run that nobody killed.
  */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TrainingResult } from '../../src/domain/results';
 import { startChatServer, type ChatServer } from '../support/chat-server';
 import { streamed } from '../support/model-endpoint';
 import { ROLLOUTS } from '../support/search-worker';
+import { newFolder } from '../support/temporary-folder';
 
 jest.setTimeout(300_000);
 
@@ -21,17 +21,14 @@ let server: ChatServer;
 /** Called with the number of the question before it is answered. */
 let onQuestion: (n: number) => void;
 beforeEach(async () => {
-  home = mkdtempSync(join(tmpdir(), 'search-'));
+  home = newFolder();
   onQuestion = () => undefined;
   server = await startChatServer((body, response) => {
     onQuestion(server.requests.length);
     return streamed(replyByTest(body.messages.at(-1)!.content))(body, response);
   });
 });
-afterEach(async () => {
-  await server.close();
-  rmSync(home, { recursive: true, force: true });
-});
+afterEach(() => server.close());
 
 /** One attempt of the activity in a process of its own; undefined if it did not come to a result. */
 function attempt(
@@ -86,8 +83,7 @@ test('killed at any moment and run again, it evaluates nothing twice, stays with
   expect([evaluated(), questions()]).toEqual([made, asked]);
 
   const again = () => {
-    rmSync(home, { recursive: true, force: true });
-    home = mkdtempSync(join(tmpdir(), 'search-'));
+    home = newFolder();
     server.requests.length = 0;
     onQuestion = () => undefined;
   };

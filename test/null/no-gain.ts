@@ -1,14 +1,13 @@
 /** A whole campaign at learning rate 0 (`make test-null`): no arm is reported as better than base, no adapter as a help. */
 import { spawn } from 'node:child_process';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { reportOf, repository } from '../support/campaign-run';
+import { newFolder } from '../support/temporary-folder';
 
 it(
   'learning rate 0 reports no gain',
   async () => {
-    const home = mkdtempSync(join(tmpdir(), 'null-test-'));
+    const home = newFolder();
     const ports = ['--ui-port', '0'];
     const command = ['--home', home, 'run', join(repository, 'campaigns/null.yaml'), '--json', ...ports];
     const child = spawn(join(repository, 'bin/campaign'), command, { stdio: ['ignore', 'inherit', 'inherit'] });

@@ -3,10 +3,10 @@
  * planted skills. Making the two bases takes about half an hour on two cores the first time; they are kept in .cache/plantings.
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { reportOf, repository, writeCampaign } from '../support/campaign-run';
+import { newFolder } from '../support/temporary-folder';
 
 const capabilityOf: Record<string, string> = {
   complete_all: 'complete_all_requested_actions',
@@ -32,7 +32,7 @@ test.each(plantings)(
         stdio: ['ignore', 'ignore', 'inherit'],
       });
     }
-    const home = mkdtempSync(join(tmpdir(), 'plantings-'));
+    const home = newFolder();
     const file = join(home, 'planting.yaml');
     writeCampaign({ file, name: 'planting', model, lines: '' });
     const ports = ['--ui-port', '0'];

@@ -3,9 +3,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import type { RollOutInput } from '../../src/activities/types';
 import type { ArtifactStore } from '../../src/store/store';
 import type { ArtifactRef } from '../../src/domain/artifacts';
-import type { Rollout } from '../../src/domain/rollout';
 import { createShop } from '../../examples/shop/target/shop';
-import { ROLLOUTS_MEDIA_TYPE } from '../../src/rollout/read';
 
 type Puts = Pick<ArtifactStore, 'put'>;
 
@@ -14,9 +12,6 @@ export const put = (store: Puts, key: string, body: string, mediaType = 'applica
 
 export const putModule = (store: Puts, source: string): Promise<ArtifactRef> =>
   put(store, source, source, 'text/javascript');
-
-export const putRollouts = (store: Puts, key: string, records: readonly Rollout[]): Promise<ArtifactRef> =>
-  put(store, key, records.map((record) => `${JSON.stringify(record)}\n`).join(''), ROLLOUTS_MEDIA_TYPE);
 
 /** How a campaign deals a target's tasks out; only those to train on are asked for. */
 export const putPlan = (store: Puts, train: string[]): Promise<ArtifactRef> =>

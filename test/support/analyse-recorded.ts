@@ -1,6 +1,5 @@
 /** Kinds that ask a language model, over rollouts of a fixture, through the real client, with the recorded replies of a set. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
@@ -14,6 +13,7 @@ import { openLedger } from '../../src/llm/ledger';
 import type { Ledger } from '../../src/llm/model';
 import { readFixtureRollouts } from './fixture-rollouts';
 import { recordedFolder, startRecordedReplies } from './recorded-replies';
+import { newFolder } from './temporary-folder';
 
 const SEED = 1;
 
@@ -37,13 +37,12 @@ interface Recorded {
   work: { ledger: Ledger; progress: () => void; signal: AbortSignal; seed: number };
 }
 
-/** Runs `use` against a server of the recorded replies, with a store that is removed after it. */
+/** Runs `use` against a server of the recorded replies, with a store of its own. */
 export async function withRecorded<Result>(set: string, use: (o: Recorded) => Promise<Result>): Promise<Result> {
-  const folder = mkdtempSync(join(tmpdir(), 'recorded-'));
   const server = await startRecordedReplies(set);
   const stop = new AbortController();
   try {
-    const ledger = openLedger({ store: openFolderStore(folder), campaign: set, budget: {}, role: 'analyst' });
+    const ledger = openLedger({ store: openFolderStore(newFolder()), campaign: set, budget: {}, role: 'analyst' });
     return await use({
       spec: { kind: 'llm', url: server.url, model: 'recorded' },
       work: { ledger, progress: () => {}, signal: stop.signal, seed: SEED },
@@ -51,7 +50,6 @@ export async function withRecorded<Result>(set: string, use: (o: Recorded) => Pr
   } finally {
     stop.abort();
     await server.close();
-    rmSync(folder, { recursive: true, force: true });
   }
 }
 

@@ -1,6 +1,5 @@
 /** A fitted router with made-up adapters in a store, and a gateway in front of a policy server that serves them. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { keptJson, type ArtifactStore } from '../../src/store/store';
 import { digest } from '../../src/store/hash';
@@ -15,26 +14,17 @@ import { createMerger } from '../../src/policy/merge';
 import { routers } from '../../src/routing';
 import type { FittedRouter } from '../../src/routing/router';
 import { BASE } from './dialect-server';
+import { newFolder } from './temporary-folder';
 
 export const PROMPT = { text: 'be brief', place: 'before' } as const;
 
 /** An adapter as PEFT writes it, made on a machine of ours. */
-export async function putAdapter(store: ArtifactStore, name: string): Promise<ArtifactRef> {
-  const folder = mkdtempSync(join(tmpdir(), 'adapter-'));
-  mkdirSync(join(folder, name));
-  writeFileSync(
-    join(folder, name, 'adapter_config.json'),
-    JSON.stringify({ name, r: 4, base_model_name_or_path: '/secret/models/base' }),
-  );
-  writeFileSync(join(folder, name, 'adapter_model.safetensors'), name);
-  const ref = await store.putFolder({
-    key: `adapter/${name}`,
-    producer: 'test',
-    inputs: [],
-    folder: join(folder, name),
-  });
-  rmSync(folder, { recursive: true });
-  return ref;
+export function putAdapter(store: ArtifactStore, name: string): Promise<ArtifactRef> {
+  const folder = newFolder();
+  const config = { name, r: 4, base_model_name_or_path: '/secret/models/base' };
+  writeFileSync(join(folder, 'adapter_config.json'), JSON.stringify(config));
+  writeFileSync(join(folder, 'adapter_model.safetensors'), name);
+  return store.putFolder({ key: `adapter/${name}`, producer: 'test', inputs: [], folder });
 }
 
 /** Sends what says "book" to `books`, what says "ship" to `ships`, what says "brief" to `prompted`, and all else to base. */

@@ -2,9 +2,8 @@
  * Checks what a campaign needs of a policy server (docs/policy-server.md), on one that runs: the embedded server or vLLM. Unloads what it loads; the
  * adapters stay in the store.
  */
-import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import type { Message } from '../../src/domain/messages';
 import type { FixedPolicy } from '../../src/domain/rollout';
@@ -22,6 +21,7 @@ import {
   type Turn,
   type TurnRequest,
 } from '../../src/policy/wire';
+import { newFolder } from './temporary-folder';
 
 /** The server, and what adapters are tried with, on the store of the server's client. */
 interface Probed extends Pick<Parameters<typeof tryAdapter>[0], 'store' | 'client' | 'python' | 'base'> {
@@ -150,13 +150,9 @@ async function checkContext(o: Probed): Promise<void> {
 }
 
 async function adapterOf({ store, base, writeAdapter }: Probed, seed: number): Promise<ArtifactRef> {
-  const folder = join(await mkdtemp(join(tmpdir(), 'probe-')), 'adapter');
-  try {
-    await writeAdapter({ folder, seed });
-    return await store.putFolder({ key: `random-adapter/${base}/${seed}`, producer: 'test', inputs: [], folder });
-  } finally {
-    await rm(dirname(folder), { recursive: true, force: true });
-  }
+  const folder = join(newFolder(), 'adapter');
+  await writeAdapter({ folder, seed });
+  return store.putFolder({ key: `random-adapter/${base}/${seed}`, producer: 'test', inputs: [], folder });
 }
 
 async function checkAdapters(o: Probed): Promise<void> {
@@ -188,15 +184,11 @@ async function checkErrors(o: Probed): Promise<void> {
   await expect(cold).rejects.toMatchObject({ type: 'PolicyRequestRejected', message });
   // One that is cut off. A server on another machine finds no such folder: that is a refusal, too.
   const whole = await store.folder((await store.find(`random-adapter/${o.base}/1`))!);
-  const folder = await mkdtemp(join(tmpdir(), 'probe-'));
+  const folder = newFolder();
   const [config, weights] = ['adapter_config.json', 'adapter_model.safetensors'];
-  try {
-    await copyFile(join(whole, config), join(folder, config));
-    await writeFile(join(folder, weights), (await readFile(join(whole, weights))).subarray(0, 100));
-    const damaged = server.loadAdapter({ name: 'damaged', path: folder });
-    await expect(damaged).rejects.toMatchObject({ type: 'AdapterRefused' });
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  await copyFile(join(whole, config), join(folder, config));
+  await writeFile(join(folder, weights), (await readFile(join(whole, weights))).subarray(0, 100));
+  const damaged = server.loadAdapter({ name: 'damaged', path: folder });
+  await expect(damaged).rejects.toMatchObject({ type: 'AdapterRefused' });
   await server.health();
 }

@@ -1,12 +1,10 @@
 /** The real engine over an environment with a scripted policy: one rollout of each task, in order. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { openFolderStore } from '../../src/store/open-store';
 import type { Environment } from '../../src/domain/environment';
 import type { Rollout } from '../../src/domain/rollout';
 import type { PolicyClient } from '../../src/policy/client';
 import { played } from './played';
+import { newFolder } from './temporary-folder';
 
 export async function scriptedRollouts({
   maxSteps,
@@ -17,18 +15,12 @@ export async function scriptedRollouts({
   tasks: string[];
   maxSteps?: number | undefined;
 }): Promise<Rollout[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'scripted-'));
-  const store = openFolderStore(folder);
-  try {
-    const { records } = await played({
-      ...given,
-      store,
-      ...(maxSteps !== undefined && { maxSteps }),
-      policy: { base: 'scripted', adapters: [] },
-      sampling: { temperature: 0, topP: 1, maxTokens: 1 },
-    });
-    return records;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const { records } = await played({
+    ...given,
+    store: openFolderStore(newFolder()),
+    ...(maxSteps !== undefined && { maxSteps }),
+    policy: { base: 'scripted', adapters: [] },
+    sampling: { temperature: 0, topP: 1, maxTokens: 1 },
+  });
+  return records;
 }

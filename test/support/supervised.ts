@@ -1,20 +1,14 @@
 /** Supervisors of homes of their own, which a test file ends, and services that are one line of JavaScript. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { homeAt, type Home } from '../../src/cli/project';
 import { waitUntil } from '../../src/cli/services/processes';
 import type { RestartPolicy, ServiceSpec } from '../../src/cli/services/service';
 import { fullDiskCheck, Supervisor } from '../../src/cli/services/supervisor';
 import { atEnd } from './opened';
+import { newFolder } from './temporary-folder';
 
 export { atEnd };
 
-export function newHome(): Home {
-  const home = homeAt(mkdtempSync(join(tmpdir(), 'supervised-')));
-  atEnd(() => rmSync(home.root, { recursive: true, force: true }));
-  return home;
-}
+export const newHome = (): Home => homeAt(newFolder());
 
 export const quick: RestartPolicy = { limit: 4, firstMs: 10, longestMs: 20, progressMs: 20_000, faultyMs: 20 };
 

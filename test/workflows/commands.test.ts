@@ -8,11 +8,12 @@ import type { ChildProgress } from '../../src/workflows/messages';
 import { UserError } from '../../src/cli/errors';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import { takeSnapshot } from '../../src/cli/watch/snapshot';
+import { put as putText } from '../support/activity-inputs';
 import { type AnnouncedServer, announcedServer } from '../support/announced-server';
 import { openBrowser } from '../support/browser';
 import { campaignCommand } from '../support/campaign-command';
 import { repository } from '../support/campaign-run';
-import { scoredRollout } from '../support/scored-rollout';
+import { putRollouts, scoredRollout } from '../support/scored-rollout';
 import { temporaryFolder } from '../support/temporary-folder';
 import { type Begun, campaignsOn, until } from './campaigns';
 import { startDevServer } from './environment';
@@ -29,11 +30,9 @@ beforeAll(async () => {
 afterAll(() => server?.release());
 const home = temporaryFolder();
 
+const storeOf = (campaign = 'other') => inSteps(openFolderStore(join(home, 'artifacts')), campaign);
 /** Puts an artifact into the home's store. */
-async function put(name: string, body: string, { producer = 'test', campaign = 'other' } = {}): Promise<ArtifactRef> {
-  const store = inSteps(openFolderStore(join(home, 'artifacts')), campaign);
-  return store.put({ key: name, producer, inputs: [], mediaType: 'application/jsonl', body });
-}
+const put = (name: string, body: string): Promise<ArtifactRef> => putText(storeOf(), name, body, 'application/jsonl');
 
 const rollout = (name: string, reward: number, said: string) => ({
   ...scoredRollout({ name, task: `task-${name}`, reward }),
@@ -43,15 +42,11 @@ const rollout = (name: string, reward: number, said: string) => ({
     { role: 'user', content: 'and what else?' },
   ],
 });
-const jsonl = (rollouts: object[]) => rollouts.map((one) => `${JSON.stringify(one)}\n`).join('');
 
 /** Activities whose artifacts are in the store; its base rollouts are the campaign's. */
 async function stored(campaign?: string): Promise<Partial<Activities>> {
   const rollouts = [rollout('a', 0, 'I <b>refuse</b>\u001b[31m'), rollout('b', 1, 'gladly'), rollout('c', 0.5, 'half')];
-  const base = await put('rollouts/base', jsonl(rollouts), {
-    producer: 'rollouts: base rollouts',
-    ...(campaign && { campaign }),
-  });
+  const base = await putRollouts(storeOf(campaign), 'base rollouts', rollouts);
   const key = rollouts[0]?.key ?? '';
   const candidates = [
     {

@@ -13,8 +13,8 @@ import { defineKind } from '../../../src/domain/kinds';
 import type { ScoredRollout } from '../../../src/domain/rollout';
 import { registry } from '../../support/kinds';
 import type { Synthesizer, SynthesizerKind, WriteInput } from '../../../src/synthesis/synthesizer';
-import { putRollouts, run as runActivity } from '../../support/activity-inputs';
-import { scoredRollout } from '../../support/scored-rollout';
+import { run as runActivity } from '../../support/activity-inputs';
+import { putRollouts, scoredRollout } from '../../support/scored-rollout';
 import { temporaryFolder } from '../../support/temporary-folder';
 
 const home = temporaryFolder();
@@ -106,7 +106,7 @@ const stored = (key: string, answers: string[]): Promise<ArtifactRef> => {
     ...(scoredRollout({ name: `r${n}`, task: `t${n}`, reward: n % 2 }) as ScoredRollout),
     messages: [{ role: 'assistant' as const, content }],
   }));
-  return putRollouts(store, `rollouts/${key}`, records);
+  return putRollouts(store, key, records);
 };
 beforeEach(() => {
   calls.length = 0;

@@ -3,9 +3,9 @@ import { createRolloutActivities } from '../../../src/activities';
 import type { PolicyDependencies } from '../../../src/activities/context';
 import { openFolderStore } from '../../../src/store/open-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
-import { putRollouts, run } from '../../support/activity-inputs';
+import { run } from '../../support/activity-inputs';
 import { registry } from '../../support/kinds';
-import { scoredRollout } from '../../support/scored-rollout';
+import { putRollouts, scoredRollout } from '../../support/scored-rollout';
 import { temporaryFolder } from '../../support/temporary-folder';
 
 const store = openFolderStore(temporaryFolder());

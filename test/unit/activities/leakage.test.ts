@@ -8,8 +8,8 @@ import { campaignSchema } from '../../../src/domain/campaign';
 import type { ArmResult, CampaignRecord, CapabilityResult } from '../../../src/domain/results';
 import type { RolloutSummary } from '../../../src/domain/rollout';
 import { registry, shopParts } from '../../support/kinds';
-import { put, putModule, putRollouts, shopTestTask } from '../../support/activity-inputs';
-import { scoredRollout } from '../../support/scored-rollout';
+import { put, putModule, shopTestTask } from '../../support/activity-inputs';
+import { putRollouts, scoredRollout } from '../../support/scored-rollout';
 import { temporaryFolder } from '../../support/temporary-folder';
 
 const store = openFolderStore(temporaryFolder());

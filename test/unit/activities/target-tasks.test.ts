@@ -4,8 +4,7 @@ import type { LabelPass } from '../../../src/domain/capability';
 import { planSchema } from '../../../src/environments/split';
 import { openFolderStore } from '../../../src/store/open-store';
 import { readJson } from '../../../src/store/store';
-import { putRollouts } from '../../support/activity-inputs';
-import { scoredRollout } from '../../support/scored-rollout';
+import { putRollouts, scoredRollout } from '../../support/scored-rollout';
 import { temporaryFolder } from '../../support/temporary-folder';
 
 const store = openFolderStore(temporaryFolder());

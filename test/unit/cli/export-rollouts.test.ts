@@ -1,16 +1,76 @@
 /** `campaign export --rollouts` writes JSON lines that `campaign analyse` reads back. */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { writeStatus } from '../../../src/cli/watch/snapshot';
 import { readConversations } from '../../../src/conversations/read';
+import type { Message, ToolSchema } from '../../../src/domain/messages';
+import type { ScoredRollout } from '../../../src/domain/rollout';
+import { storeTools } from '../../../src/rollout/batch';
+import { openFolderStore } from '../../../src/store/open-store';
 import { campaignCommand } from '../../support/campaign-command';
-import { newFolder } from '../../support/temporary-folder';
-import { HALF, TOOLS, written, writtenCampaign } from '../../support/written-campaign';
+import { brokenRollout, putRollouts, scoredRollout } from '../../support/scored-rollout';
+import { inSteps } from '../../support/stored-keys';
+import { newFolder, temporaryFolder } from '../../support/temporary-folder';
 
-let home: string;
+const call = (id: string, values: Record<string, unknown>) => ({ id, name: 'find_item', arguments: values });
+const ordinary: Message[] = [
+  { role: 'system', content: 'the written policy' },
+  { role: 'user', content: 'where are my lamp and my clock?' },
+  {
+    role: 'assistant',
+    content: 'I look.',
+    toolCalls: [call('call_0', { name: 'lamp' }), call('call_1', { name: 'clock', many: [1, { deep: null }] })],
+  },
+  { role: 'tool', toolCallId: 'call_1', content: 'item C-1' },
+  { role: 'tool', toolCallId: 'call_0', content: 'item L-1' },
+  { role: 'assistant', content: 'Both are here.' },
+  { role: 'user', content: 'thanks' },
+];
+
+/** Half of a surrogate pair. */
+const HALF = '\ud83d';
+const hostile: Message[] = [
+  { role: 'assistant', content: '' },
+  { role: 'user', content: `\u0000\u001b[31m\u202e</script>${HALF}`, toolCalls: [call('u', { phone: true })] },
+  { role: 'tool', toolCallId: 'u', content: 'rings', requestor: 'user' },
+  { role: 'assistant', content: 'x', toolCalls: [call('c', {})] },
+  { role: 'tool', toolCallId: 'c', content: 'a'.repeat(100_000) },
+];
+
+const TOOLS: ToolSchema[] = [{ name: 'find_item', description: 'finds', parameters: { type: 'object' } }];
+
+const rollout = (task: string, more: Partial<ScoredRollout> = {}): ScoredRollout =>
+  scoredRollout({
+    ...{ name: `${task}/${more.attempt ?? 0}`, task, reward: 1, messages: ordinary },
+    ...more,
+  });
+
+const written = {
+  base: [
+    rollout('t1'),
+    rollout('t1', { attempt: 1, reward: 0.25 }),
+    brokenRollout('t2'),
+    rollout('../../etc/passwd', { messages: hostile, reward: 0 }),
+  ],
+  trace: [
+    rollout('t1', {
+      key: 'f'.repeat(64),
+      reference: { actions: [{ name: 'find_item', arguments: { name: 'lamp' } }], tell: ['L-1'] },
+    }),
+  ],
+};
+
+const home = temporaryFolder();
 let folder: string;
-beforeAll(async () => void (home = await writtenCampaign()));
+beforeAll(async () => {
+  const store = inSteps(openFolderStore(join(home, 'artifacts')), 'demo');
+  const inputs = await storeTools(store, TOOLS);
+  await putRollouts(store, 'base rollouts', written.base, { inputs });
+  await putRollouts(store, 'test: trace', written.trace, { inputs });
+  const snapshot = { name: 'demo', runId: '1', status: 'COMPLETED', startedAt: 1 };
+  await writeStatus({ home, snapshot: { ...snapshot, activities: [], children: [] } });
+});
 beforeEach(() => void (folder = join(newFolder(), 'lines')));
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 const exported = () => campaignCommand(home, 'export', 'demo', folder, '--rollouts');
 const files = () => readdirSync(folder).filter((name) => name.endsWith('.jsonl'));

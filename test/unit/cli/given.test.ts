@@ -18,7 +18,6 @@ const shipped = join(repository, 'campaigns');
 const fixtures = join(repository, 'test', 'fixtures', 'given');
 const base = 'base@0123456789ab';
 const home = homeAt(newFolder());
-afterAll(() => rmSync(home.root, { recursive: true, force: true }));
 
 const textsIn = (value: unknown): string[] =>
   typeof value === 'string' ? [value] : Object.values((value ?? {}) as object).flatMap(textsIn);

@@ -1,7 +1,7 @@
 /** Base models by name: fields, the folder in the cache, and what is known of one that is not downloaded yet. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runChecks } from '../../../src/checks/check';
 import { baseIdOf, loadCampaign, travelling } from '../../../src/cli/campaign-file';
@@ -19,7 +19,6 @@ const folder = newFolder();
 const before = { ...process.env };
 beforeEach(() => Object.assign(process.env, { HF_HOME: join(folder, 'cache'), HF_HUB_OFFLINE: '0' }));
 afterEach(() => void (process.env = { ...before }));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function campaignWith(baseModel: object) {
   const file = join(folder, 'mine.yaml');

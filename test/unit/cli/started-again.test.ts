@@ -2,8 +2,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { bundleWorkflowCode, DefaultLogger, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { loadCampaign } from '../../../src/cli/campaign-file';
 import { UserError } from '../../../src/cli/errors';
@@ -14,6 +13,7 @@ import { readStatus } from '../../../src/cli/watch/snapshot';
 import { taskQueues } from '../../../src/domain/work';
 import { renderReport } from '../../../src/report/render';
 import { reportFixture } from '../../support/report-fixture';
+import { temporaryFolder } from '../../support/temporary-folder';
 import { connectionTo, devServer, quiet } from '../../workflows/environment';
 
 jest.setTimeout(120_000);
@@ -22,16 +22,13 @@ quiet();
 
 let env: TestWorkflowEnvironment;
 let workflowBundle: WorkflowBundleWithSourceMap;
-const home = homeAt(mkdtempSync(join(tmpdir(), 'started-again-')));
+const home = homeAt(temporaryFolder());
 beforeAll(async () => {
   const workflowsPath = join(root, 'test', 'fixtures', 'started-again', 'workflows.ts');
   workflowBundle = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
   env = await devServer();
 });
-afterAll(async () => {
-  await env.teardown();
-  rmSync(home.root, { recursive: true });
-});
+afterAll(() => env?.teardown());
 const temporal = () => ({ client: env.client, close: () => Promise.resolve() });
 
 /** Runs a campaign whose step does `step`, told which start it is; the step that returns has written a report. */

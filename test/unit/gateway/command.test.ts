@@ -1,6 +1,5 @@
 /** The command on a home with a report: what it refuses, and its end while an answer is under way. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openFolderStore } from '../../../src/store/open-store';
@@ -9,19 +8,17 @@ import { renderReport } from '../../../src/report/render';
 import { completion, type DialectServer, startDialectServer } from '../../support/dialect-server';
 import { fitByWords } from '../../support/gateway';
 import { reportFixture } from '../../support/report-fixture';
+import { newFolder } from '../../support/temporary-folder';
 
 let home: string;
 let server: DialectServer;
 let options: ServeOptions;
 beforeEach(async () => {
-  home = mkdtempSync(join(tmpdir(), 'gateway-home-'));
+  home = newFolder();
   server = await startDialectServer();
   options = { home, host: '127.0.0.1', port: 0, policyServer: server.url, json: true };
 });
-afterEach(async () => {
-  await server.close();
-  rmSync(home, { recursive: true, force: true });
-});
+afterEach(() => server.close());
 
 const store = () => openFolderStore(join(home, 'artifacts'));
 

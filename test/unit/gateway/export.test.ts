@@ -4,7 +4,6 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -12,7 +11,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import { openFolderStore } from '../../../src/store/open-store';
@@ -30,6 +28,7 @@ import { routers } from '../../../src/routing';
 import { BASE, startDialectServer } from '../../support/dialect-server';
 import { fitByWords, PROMPT, putAdapter, startServing } from '../../support/gateway';
 import { reportFixture } from '../../support/report-fixture';
+import { eachTemporaryFolder } from '../../support/temporary-folder';
 import { temporaryStore } from '../../support/temporary-store';
 import { storedKeys } from '../../support/stored-keys';
 
@@ -37,8 +36,7 @@ let store: ArtifactStore;
 let root: string;
 temporaryStore((opened, at) => ([store, root] = [opened, at]));
 let work: string;
-beforeEach(() => void (work = mkdtempSync(join(tmpdir(), 'export-'))));
-afterEach(() => rmSync(work, { recursive: true, force: true }));
+eachTemporaryFolder((made) => (work = made));
 
 /** Paths in what plays are its own. */
 const [THINK, MODULE] = ['write it to /secret/answer', "export const make = () => ({ file: '/secret/list' });"];

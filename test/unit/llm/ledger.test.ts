@@ -1,9 +1,7 @@
 /** Replies that are kept and what was paid for them: over processes, kills and budgets. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { openFolderStore } from '../../../src/store/open-store';
 import { OutsideFailure } from '../../../src/domain/failures';
 import { languageModelSchema, type Budget } from '../../../src/domain/endpoints';
@@ -13,19 +11,17 @@ import { openLanguageModel } from '../../../src/llm/model';
 import { startChatServer, type ChatServer, type Play } from '../../support/chat-server';
 import { askingBy } from '../../support/memory-ledger';
 import { answered, chunk, event, inOrder, streamed, usageOf, written } from '../../support/model-endpoint';
+import { newFolder } from '../../support/temporary-folder';
 
 let home: string;
 let server: ChatServer;
 /** Each reply says how many there were before. */
 const counting = () => streamed((n) => `reply ${n}`, { usage: usageOf(100, 20, 40), pauseMs: 5 });
 beforeEach(async () => {
-  home = mkdtempSync(join(tmpdir(), 'ledger-'));
+  home = newFolder();
   server = await startChatServer(counting());
 });
-afterEach(async () => {
-  await server.close();
-  rmSync(home, { recursive: true, force: true });
-});
+afterEach(() => server.close());
 
 /** The lines that it wrote, and the signal that ended it. */
 async function process(options: Record<string, string>): Promise<{ lines: string[]; signal: unknown }> {

@@ -18,8 +18,8 @@ import { lineage } from '../../../src/report/lineage';
 import { completeReport } from '../../../src/report/render';
 import { readOutcomes, readRecords } from '../../../src/rollout/read';
 import { groupByTask } from '../../../src/domain/outcomes';
-import { scoredRollout } from '../../support/scored-rollout';
-import { brokenRollout, campaignStore, startedCampaign } from './stored';
+import { brokenRollout, scoredRollout } from '../../support/scored-rollout';
+import { campaignStore, startedCampaign } from './stored';
 
 const { store, put, json, batch: summaryOf } = campaignStore();
 

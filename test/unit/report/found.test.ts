@@ -8,8 +8,8 @@ import type { Rollout, ScoredRollout } from '../../../src/domain/rollout';
 import { buildReport } from '../../../src/report/build/report';
 import type { Report } from '../../../src/report/model';
 import { completeReport } from '../../../src/report/render';
-import { scoredRollout } from '../../support/scored-rollout';
-import { brokenRollout, campaignStore, startedCampaign } from './stored';
+import { brokenRollout, scoredRollout } from '../../support/scored-rollout';
+import { campaignStore, startedCampaign } from './stored';
 
 const { store, json, batch } = campaignStore();
 

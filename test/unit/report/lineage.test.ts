@@ -8,9 +8,9 @@ import { parseReport, REPORT_VERSION } from '../../../src/report/model';
 import { completeReport, renderReport } from '../../../src/report/render';
 import { runCommand } from '../../support/campaign-command';
 import { reportFixture } from '../../support/report-fixture';
-import { scoredRollout } from '../../support/scored-rollout';
+import { brokenRollout, scoredRollout } from '../../support/scored-rollout';
 import { temporaryFolder } from '../../support/temporary-folder';
-import { brokenRollout, campaignStore } from './stored';
+import { campaignStore } from './stored';
 
 const home = temporaryFolder();
 const { store, keepRollouts } = campaignStore(join(home, 'artifacts'));

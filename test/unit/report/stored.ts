@@ -6,8 +6,7 @@ import { campaignSchema } from '../../../src/domain/campaign';
 import { outcomesSchema, summarise } from '../../../src/domain/outcomes';
 import type { CampaignRecord } from '../../../src/domain/results';
 import type { Purpose, Rollout, RolloutSummary } from '../../../src/domain/rollout';
-import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
-import { scoredRollout } from '../../support/scored-rollout';
+import { putRollouts } from '../../support/scored-rollout';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { shopParts } from '../../support/kinds';
 
@@ -17,10 +16,8 @@ export function campaignStore(root = temporaryFolder()) {
   const put = (body: string, mediaType = 'application/json'): Promise<ArtifactRef> =>
     store.put({ key: digest(body), producer: 'test', inputs: [], mediaType, body });
   const json = (value: unknown) => put(JSON.stringify(value));
-  const keepRollouts = (title: string, rollouts: readonly Rollout[], inputs: ArtifactRef[] = []) => {
-    const body = rollouts.map((one) => `${JSON.stringify(one)}\n`).join('');
-    return store.put({ key: title, producer: `rollouts: ${title}`, inputs, mediaType: ROLLOUTS_MEDIA_TYPE, body });
-  };
+  const keepRollouts = (title: string, rollouts: readonly Rollout[], inputs: ArtifactRef[] = []) =>
+    putRollouts(store, title, rollouts, { inputs });
   /** A batch as a campaign has it. */
   async function batch(purpose: Purpose, title: string, rollouts: readonly Rollout[]): Promise<RolloutSummary> {
     const ref = await keepRollouts(title, rollouts);
@@ -28,12 +25,6 @@ export function campaignStore(root = temporaryFolder()) {
   }
   return { store, put, json, keepRollouts, batch };
 }
-
-/** One that broke at a task. */
-export const brokenRollout = (task: string, type: string, message: string): Rollout => ({
-  ...{ status: 'broken', key: scoredRollout({ name: task, task, reward: 0 }).key, task, attempt: 0 },
-  error: { type, message },
-});
 
 /** A campaign that has its base rollouts, and nothing else yet. */
 export const startedCampaign = (baseRollouts: RolloutSummary, campaign: object = {}): CampaignRecord => ({

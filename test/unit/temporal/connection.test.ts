@@ -2,8 +2,7 @@
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { homeAt } from '../../../src/cli/project';
 import { startTemporal } from '../../../src/cli/services/temporal-server';
@@ -13,11 +12,12 @@ import { clusterAt } from '../../../src/temporal/connection';
 import { bypassProxiesOnLoopback } from '../../../src/temporal/loopback';
 import { atEnd, supervise } from '../../support/supervised';
 import { makeCertificates, startTemporalProxy } from '../../support/temporal-proxy';
+import { temporaryFolder } from '../../support/temporary-folder';
 import { devServer, quiet } from '../../workflows/environment';
 
 jest.setTimeout(120_000);
 quiet();
-const folder = mkdtempSync(join(tmpdir(), 'connection-'));
+const folder = temporaryFolder();
 const of = makeCertificates(folder, 'server', 'client');
 let env: TestWorkflowEnvironment;
 let proxies: Record<'mutual' | 'keyed', Awaited<ReturnType<typeof startTemporalProxy>>>;
@@ -33,7 +33,6 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const proxy of Object.values(proxies ?? {})) proxy.close();
   await env?.teardown();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const before = { ...process.env };

@@ -5,14 +5,13 @@ import { type Listening, listen } from '../../../src/gateway/listen';
 import { comparisonOf } from '../../../src/report/comparison';
 import { comparisonHtml, pageHtml } from '../../../src/report/html';
 import { completeReport } from '../../../src/report/render';
-import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import type { CampaignPage, Live } from '../../../src/view/api';
 import { createView } from '../../../src/view/app';
 import { createIndex } from '../../../src/view/rollouts';
 import { type OpenBrowser, openBrowser, violationsOf } from '../../support/browser';
 import { foundFixture } from '../../support/found-fixture';
 import { gamedFixture, learnedFixture, reportFixture } from '../../support/report-fixture';
-import { scoredRollout } from '../../support/scored-rollout';
+import { putRollouts, scoredRollout } from '../../support/scored-rollout';
 import { inSteps } from '../../support/stored-keys';
 import { temporaryFolder } from '../../support/temporary-folder';
 
@@ -90,10 +89,8 @@ let browser: OpenBrowser;
 
 beforeAll(async () => {
   const store = inSteps(openFolderStore(join(folder, 'artifacts')), 'done');
-  await store.put({
-    ...{ key: 'rollouts/1', producer: 'rollouts: test: trace', inputs: [], mediaType: ROLLOUTS_MEDIA_TYPE },
-    body: [0, 1].map((n) => JSON.stringify(scoredRollout({ name: 'ab'[n]!, task: `t${n}`, reward: n }))).join('\n'),
-  });
+  const rollouts = [0, 1].map((n) => scoredRollout({ name: 'ab'[n]!, task: `t${n}`, reward: n }));
+  await putRollouts(store, 'test: trace', rollouts);
   const index = createIndex({ store, campaign: 'done' });
   const { arms = [] } = campaigns['done']!.report!;
   const view = createView({

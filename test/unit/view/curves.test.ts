@@ -3,12 +3,11 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/store/open-store';
 import type { Rollout, RolloutSummary } from '../../../src/domain/rollout';
-import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import { TrainingRecord } from '../../../src/training/result';
 import { createCurves } from '../../../src/view/curves';
 import { createIndex } from '../../../src/view/rollouts';
 import type { ArtifactStore } from '../../../src/store/store';
-import { scoredRollout } from '../../support/scored-rollout';
+import { brokenRollout, putRollouts, scoredRollout } from '../../support/scored-rollout';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
 import { inSteps } from '../../support/stored-keys';
 
@@ -29,14 +28,8 @@ const curves = async () => {
   return createCurves({ store, campaign: 'demo', index })();
 };
 
-const broken = (name: string): Rollout => {
-  const { key, task } = scoredRollout({ name, task: name, reward: 0 });
-  return { status: 'broken', key, task, attempt: 0, error: { type: 'BadEnvironment', message: 'it ended' } };
-};
 async function batch(title: string, rollouts: Rollout[], key = title): Promise<RolloutSummary> {
-  const body = rollouts.map((one) => `${JSON.stringify(one)}\n`).join('');
-  const of = { producer: `rollouts: ${title}`, inputs: [], mediaType: ROLLOUTS_MEDIA_TYPE };
-  const ref = await store.put({ key: `rollouts/${key}`, ...of, body });
+  const ref = await putRollouts(store, title, rollouts, { key });
   return { ref, scored: rollouts.length, broken: 0, promptTokens: 1, completionTokens: 1 } as RolloutSummary;
 }
 const rollout = (name: string, reward: number) => scoredRollout({ name, task: name, reward });
@@ -50,7 +43,7 @@ const tell = (lines: object[]) =>
 
 test('a training that runs: what its learner says of each step that a marker has', async () => {
   const record = training();
-  const first = await batch('ask_first: training step 1', [rollout('a', 1), broken('b')]);
+  const first = await batch('ask_first: training step 1', [rollout('a', 1), brokenRollout('b')]);
   record.addBatch(0, first);
   tell([{ step: 1, loss: 0.5, reward: 0.75 }]);
   await record.addCheckpoint({ step: 1, policy: { base: true } });

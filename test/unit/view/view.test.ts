@@ -5,7 +5,6 @@ import { openFolderStore } from '../../../src/store/open-store';
 import type { ArtifactStore } from '../../../src/store/store';
 import type { Rollout } from '../../../src/domain/rollout';
 import { type Listening, listen } from '../../../src/gateway/listen';
-import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import type { CampaignPage } from '../../../src/view/api';
 import { createView, type GivenDecision, type ViewedCampaign } from '../../../src/view/app';
 import { pageOf } from '../../../src/view/filter';
@@ -17,7 +16,7 @@ import { completeReport } from '../../../src/report/render';
 import { openBrowser } from '../../support/browser';
 import { startLoopback } from '../../support/loopback';
 import { reportFixture } from '../../support/report-fixture';
-import { scoredRollout } from '../../support/scored-rollout';
+import { brokenRollout, putRollouts, scoredRollout } from '../../support/scored-rollout';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
 import { inSteps } from '../../support/stored-keys';
 
@@ -42,18 +41,7 @@ const said = (name: string, task: string, reward: number, text = 'hello', answer
       { role: 'tool', toolCallId: '1', content: 'item I-1' },
     ],
   }) as Rollout;
-const broken = (name: string, task: string): Rollout => {
-  const { key } = scoredRollout({ name, task, reward: 0 });
-  return { status: 'broken', key, task, attempt: 0, error: { type: 'BadEnvironment', message: 'it ended' } };
-};
-const batch = (title: string, rollouts: Rollout[], key = title) =>
-  store.put({
-    key: `rollouts/${key}`,
-    producer: `rollouts: ${title}`,
-    inputs: [],
-    mediaType: ROLLOUTS_MEDIA_TYPE,
-    body: rollouts.map((one) => `${JSON.stringify(one)}\n`).join(''),
-  });
+const batch = (title: string, rollouts: Rollout[]) => putRollouts(store, title, rollouts);
 const pass = (attempt: number, lacking: string[], present: string[]) =>
   store.put({
     key: `labels/${attempt}`,
@@ -84,7 +72,11 @@ const names = async (asked: Record<string, string>) =>
   (await pageOf(index, asked)).rollouts.map(({ id }) => Buffer.from(id, 'hex').toString().replaceAll('\0', ''));
 
 async function twoBatches(): Promise<void> {
-  await batch('base rollouts', [said('a', 't1', 0, 'where is my ORDER'), said('b', 't2', 1), broken('c', 't3')]);
+  await batch('base rollouts', [
+    said('a', 't1', 0, 'where is my ORDER'),
+    said('b', 't2', 1),
+    { ...brokenRollout('t3'), key: keyOf('c') },
+  ]);
   await batch('grpo_target: training step 3', [
     { ...said('d', 't1', 0.5), branch: 'twin' } as Rollout,
     said('c', 't3', 1),
