@@ -2,7 +2,6 @@
  * A campaign on the services of docker-compose.yml and deploy/workers.yaml: each command runs as a process of this machine, with one Temporal and an
  * S3 server. Programs that are not at hand (PostgreSQL, Temporal's server and UI images, vLLM) are left out.
  */
-import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -17,14 +16,11 @@ import { processOf } from '../support/compose';
 import { shopPlugin } from '../support/kinds';
 import { atEnd } from '../support/opened';
 import { temporaryFolder } from '../support/temporary-folder';
-import { devServer, quiet } from '../workflows/environment';
+import { serverForTests } from '../workflows/environment';
 
 jest.setTimeout(10 * 60_000);
-quiet();
 const folder = temporaryFolder();
-let temporal: TestWorkflowEnvironment;
-beforeAll(async () => void (temporal = await devServer()));
-afterAll(() => temporal?.teardown());
+const temporal = serverForTests();
 
 const NAMESPACE = 'composed';
 const SECRET = 'a-secret-of-the-bucket';
@@ -78,7 +74,7 @@ test('a campaign completes on the commands of the compose files, and no worker s
 
   const values = {
     ...bucket,
-    TEMPORAL_ADDRESS: temporal.address,
+    TEMPORAL_ADDRESS: temporal().address,
     TEMPORAL_NAMESPACE: NAMESPACE,
     AWS_ENDPOINT_URL_S3: endpoint,
     CAMPAIGN_STORE: 's3://campaigns/main',
@@ -88,7 +84,7 @@ test('a campaign completes on the commands of the compose files, and no worker s
     WORKER_OPTIONS: `--plugin ${shopPlugin}`,
   };
   const namespace = processOf('temporal-namespace', values);
-  expect(await start(namespace.words, { ...namespace.env, TEMPORAL_ADDRESS: temporal.address }).exit).toBe(0);
+  expect(await start(namespace.words, { ...namespace.env, TEMPORAL_ADDRESS: temporal().address }).exit).toBe(0);
 
   const home = { CAMPAIGN_HOME: join(folder, 'home') };
   const embedded = processOf('embedded', values);
@@ -115,7 +111,7 @@ test('a campaign completes on the commands of the compose files, and no worker s
   writeCampaign({ file, name: 'composed', lines });
   const env = { ...process.env, ...values, AWS_REGION: 'us-east-1' };
   const command = (...more: string[]) =>
-    commandWith(env, homeAt(join(folder, 'elsewhere')), '--temporal-address', temporal.address, ...more);
+    commandWith(env, homeAt(join(folder, 'elsewhere')), '--temporal-address', temporal().address, ...more);
   await command('run', file, '--detach', '--until', 'rollouts');
   let seen: Partial<Snapshot> = {};
   await until(async () => {

@@ -4,7 +4,6 @@
  * a key or a word of a conversation in them. Two whole campaigns of two homes on one Temporal server are a scenario of
  * test/faults.
  */
-import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -23,19 +22,16 @@ import { rolloutsIn, scoredIn } from '../support/faults-checks';
 import { startLoopback } from '../support/loopback';
 import { atEnd } from '../support/opened';
 import { temporaryFolder } from '../support/temporary-folder';
-import { devServer, quiet } from '../workflows/environment';
+import { serverForTests } from '../workflows/environment';
 import { shopPlugin } from '../support/kinds';
 
 jest.setTimeout(15 * 60_000);
-quiet();
 const folder = temporaryFolder();
 const rules = join(repository, 'deploy', 'alerts.yaml');
 const TASKS = 20;
 const KEY = 'key-of-the-policy-server';
 
-let env: TestWorkflowEnvironment;
-beforeAll(async () => void (env = await devServer()));
-afterAll(() => env?.teardown());
+const env = serverForTests();
 
 interface Span {
   name: string;
@@ -67,7 +63,7 @@ async function worker(
     cwd: repository,
     env: {
       ...process.env,
-      TEMPORAL_ADDRESS: env.address,
+      TEMPORAL_ADDRESS: env().address,
       CAMPAIGN_HOME: home.root,
       CAMPAIGN_PYTHON: python,
       CAMPAIGN_MODEL: baseModel,
@@ -121,7 +117,7 @@ test('workers that must not play say why and play nothing; operators see what th
   atEnd(right.stop);
   const traces = await collector();
   const traced = { OTEL_EXPORTER_OTLP_ENDPOINT: traces.url };
-  const at = ['--temporal-address', env.address];
+  const at = ['--temporal-address', env().address];
   const seen = async () => JSON.parse(await command(home, 'status', 'seen', '--json', ...at)) as Snapshot;
   expect(await command(home, 'run', file, '--detach', '--until', 'rollouts', ...at)).toMatch(
     /campaign seen started; [^]*\nnone of the control workers of .*home-of-started \(campaign-control-[0-9a-f]{12}\) runs now/,
@@ -172,7 +168,7 @@ test('workers that must not play say why and play nothing; operators see what th
   for (const [, labels] of scored) expect(labels).toMatch(/campaign="seen",cause="",/);
 
   // A workflow whose code fails.
-  const bad = await env.client.workflow.start('campaignRun', {
+  const bad = await env().client.workflow.start('campaignRun', {
     workflowId: 'bad',
     taskQueue: control.ready.taskQueues![0]!,
     args: [{}],

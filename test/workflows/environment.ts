@@ -101,6 +101,15 @@ export async function devServer(): Promise<TestWorkflowEnvironment> {
   return TestWorkflowEnvironment.createFromExistingServer({ ...server, client: { dataConverter } });
 }
 
+/** One server for all tests of a file. */
+export function serverForTests(open = devServer): () => TestWorkflowEnvironment {
+  quiet();
+  let env: TestWorkflowEnvironment | undefined;
+  beforeAll(async () => void (env = await open()));
+  afterAll(() => env?.teardown());
+  return () => env!;
+}
+
 /** Options of a worker on the server. */
 export const connectionTo = ({ nativeConnection, namespace = 'default' }: TestWorkflowEnvironment) => ({
   connection: nativeConnection,
@@ -129,15 +138,18 @@ export async function makeWorkflowBundle(): Promise<{ codePath: string }> {
   const codePath = join(tmpdir(), `campaign-workflows-${hash.digest('hex').slice(0, 16)}.js`);
   if (existsSync(codePath)) return { codePath };
   const made = `${codePath}.${process.pid}`;
-  writeFileSync(made, (await bundled([])).code);
+  writeFileSync(made, (await bundled()).code);
   renameSync(made, codePath);
   return { codePath };
 }
 
-/** `interceptors`: files of them. */
-export const bundled = (interceptors: string[]): Promise<WorkflowBundleWithSourceMap> =>
+/** `interceptors`: files of them; `workflows`: the file that is bundled. */
+export const bundled = (
+  interceptors: string[] = [],
+  workflows = 'src/workflows/index.ts',
+): Promise<WorkflowBundleWithSourceMap> =>
   bundleWorkflowCode({
-    workflowsPath: join(repository, 'src', 'workflows', 'index.ts'),
+    workflowsPath: join(repository, workflows),
     workflowInterceptorModules: interceptors,
     logger: new DefaultLogger('ERROR'),
   });

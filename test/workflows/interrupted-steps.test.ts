@@ -2,29 +2,23 @@
 import { ApplicationFailure, Context, sleep } from '@temporalio/activity';
 import { Worker } from '@temporalio/worker';
 import { CancelledFailure as Cancelled, type WorkflowHandle } from '@temporalio/client';
-import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { ApprovalRequest } from '../../src/workflows/messages';
 import { latch, until } from './campaigns';
-import { dataConverter, devServer, quiet, start, withWorkers, workflowBundle } from './environment';
+import { dataConverter, serverForTests, start, withWorkers, workflowBundle } from './environment';
 import { type Activities, config, fakeActivities, selecting, TELL } from './fake-activities';
 
 jest.setTimeout(120_000);
-quiet();
-let env: TestWorkflowEnvironment;
+const env = serverForTests();
 let n = 0;
-beforeAll(async () => {
-  env = await devServer();
-});
-afterAll(() => env?.teardown());
 
 /** A campaign of one capability. */
 function held(replaced: (fakes: Activities) => Partial<Activities>, fields: object = {}) {
   const { activities, seen } = fakeActivities(selecting(TELL));
   Object.assign(activities, replaced({ ...activities }));
   const campaign = config({ name: `held-${n++}`, arms: [], ...fields });
-  const child = env.client.workflow.getHandle(`${campaign.name}/capability/${TELL}`);
+  const child = env().client.workflow.getHandle(`${campaign.name}/capability/${TELL}`);
   const statuses = () => seen.record?.capabilities?.map(({ status }) => status);
-  return { activities, seen, child, statuses, begin: () => start(env, { campaign }) };
+  return { activities, seen, child, statuses, begin: () => start(env(), { campaign }) };
 }
 const outcomeOf = async (handle: WorkflowHandle) => {
   const { status, searchAttributes } = await handle.describe();
@@ -50,7 +44,7 @@ test.each([
       }
     },
   }));
-  await withWorkers(env, activities, async () => {
+  await withWorkers(env(), activities, async () => {
     const handle = await begin();
     await begun.opened;
     await handle.cancel();
@@ -66,13 +60,13 @@ test('a worker that ends while a campaign waits for approval is nothing to the w
   const { activities, statuses, begin } = held(() => ({}), { approval: { capabilities: true } });
   const asked = (handle: WorkflowHandle) =>
     until(() => handle.query<ApprovalRequest | null>('approval').catch(() => null));
-  const handle = await withWorkers(env, activities, async () => {
+  const handle = await withWorkers(env(), activities, async () => {
     const started = await begin();
     await asked(started);
     return started;
   });
   // Nothing of the first worker is left: this one builds the workflow's state from its history.
-  await withWorkers(env, activities, async () => {
+  await withWorkers(env(), activities, async () => {
     expect((await asked(handle)).waiting.names).toEqual([TELL]);
     await handle.executeUpdate('decide', { args: [{ kind: 'approve' }] });
     await handle.result();

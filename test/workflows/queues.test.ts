@@ -3,7 +3,6 @@
  * ones, campaigns take turns.
  */
 import { Worker } from '@temporalio/worker';
-import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { join } from 'node:path';
 import { mapped } from '../../src/activities/errors';
 import { openFolderStore } from '../../src/store/open-store';
@@ -12,18 +11,13 @@ import { takeSnapshot, type Snapshot } from '../../src/cli/watch/snapshot';
 import { longQueue, taskQueues } from '../../src/domain/work';
 import { temporaryFolder } from '../support/temporary-folder';
 import { type Latch, latch, until } from './campaigns';
-import { connectionTo, devServer, queues, quiet, start, workflowBundle } from './environment';
+import { connectionTo, queues, serverForTests, start, workflowBundle } from './environment';
 import { artifact, config, fakeActivities, summary } from './fake-activities';
 
 jest.setTimeout(300_000);
-quiet();
 const root = temporaryFolder();
-let env: TestWorkflowEnvironment;
-beforeAll(async () => {
-  env = await devServer();
-});
-afterAll(() => env?.teardown());
-const temporal = () => ({ client: env.client, close: () => Promise.resolve() });
+const env = serverForTests();
+const temporal = () => ({ client: env().client, close: () => Promise.resolve() });
 
 /** What the workers of a home do, which is written down in `done`. */
 async function homeOf(name: string) {
@@ -42,7 +36,7 @@ async function homeOf(name: string) {
   );
   const worker = async (taskQueue: string, workflows: object = {}) =>
     Worker.create({
-      ...{ ...connectionTo(env), taskQueue, ...workflows },
+      ...{ ...connectionTo(env()), taskQueue, ...workflows },
       activities: mapped(seen, { home, store }),
     });
   const control = taskQueues.control(await store.id());
@@ -68,7 +62,7 @@ test('a step that comes to a worker with another store is not begun there, and t
   await (
     await own.controlWorker()
   ).runUntil(async () => {
-    const handle = await start(env, { campaign, until: 'rollouts' }, own.control);
+    const handle = await start(env(), { campaign, until: 'rollouts' }, own.control);
     const wrong = await other.worker(queues.rollouts);
     const { activities } = await wrong.runUntil(
       seen('shared', ({ activities: [step] }) => step?.lastFailure !== undefined),
@@ -115,7 +109,7 @@ async function withOneSlot(o: { activities: object; latches: Latch[]; body: () =
       for (const { open } of latches) open();
     });
   const { control, rollouts } = queues;
-  const of = { ...connectionTo(env), activities, maxConcurrentActivityTaskExecutions: 1 };
+  const of = { ...connectionTo(env()), activities, maxConcurrentActivityTaskExecutions: 1 };
   const workers = await Promise.all([
     Worker.create({ ...of, taskQueue: control, workflowBundle: await workflowBundle() }),
     ...[longQueue(control), rollouts, longQueue(rollouts)].map((taskQueue) => Worker.create({ ...of, taskQueue })),
@@ -141,11 +135,11 @@ test('while long steps of one campaign hold every slot for them, short ones of a
     },
   });
   const body = async () => {
-    await start(env, { campaign: config({ name: 'slow' }) });
+    await start(env(), { campaign: config({ name: 'slow' }) });
     const isAt = (type: string) => (snapshot: Snapshot) =>
       snapshot.activities.some((one) => one.type === type && one.state === 'started');
     await seen('slow', isAt('rollOut'));
-    const quick = await start(env, { campaign: config({ name: 'quick' }), until: 'rollouts' });
+    const quick = await start(env(), { campaign: config({ name: 'quick' }), until: 'rollouts' });
     // The base rollouts of the other one hold the slot of long steps.
     await seen('quick', ({ activities: [step] }) => step?.queue === longQueue(queues.rollouts));
     // Those of the tests before may come between.
@@ -154,7 +148,7 @@ test('while long steps of one campaign hold every slot for them, short ones of a
     await seen('slow', isAt('discover'));
     await quick.result();
     await seen('slow', isAt('discover'));
-    await env.client.workflow.getHandle('slow').terminate();
+    await env().client.workflow.getHandle('slow').terminate();
   };
   await withOneSlot({ activities, latches: [rollouts, discovery], body });
 });

@@ -2,7 +2,6 @@
  * A campaign of 10 capabilities x 40 steps with 5 rounds of synthesis each. Invariant: every history stays short, and its large payloads are in the
  * artifact store.
  */
-import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { createHash } from 'node:crypto';
 import type { RollOutInput } from '../../src/activities/types';
 import type { ArtifactRef } from '../../src/domain/artifacts';
@@ -12,16 +11,11 @@ import type { Candidate } from '../../src/domain/capability';
 import { languageModelSchema } from '../../src/domain/endpoints';
 import type { FixedPolicy, RolloutSummary } from '../../src/domain/rollout';
 import { workflowIds } from '../../src/workflows/messages';
-import { quiet, start, timeSkipping, withWorkers } from './environment';
+import { serverForTests, start, timeSkipping, withWorkers } from './environment';
 import { config, failure, fakeActivities, POOL } from './fake-activities';
 
 jest.setTimeout(900_000);
-quiet();
-let env: TestWorkflowEnvironment;
-beforeAll(async () => {
-  env = await timeSkipping();
-});
-afterAll(() => env?.teardown());
+const env = serverForTests(timeSkipping);
 
 const LARGEST_PAYLOAD = 64 * 1024;
 const MOST_EVENTS = 500;
@@ -152,7 +146,7 @@ function fullSize(): ReturnType<typeof fakeActivities> {
 
 /** The number of events of a history, and its largest payload in bytes. */
 async function sizesOf(workflowId: string): Promise<{ events: number; largest: number }> {
-  const { events } = await env.client.workflow.getHandle(workflowId).fetchHistory();
+  const { events } = await env().client.workflow.getHandle(workflowId).fetchHistory();
   return { events: events?.length ?? 0, largest: Math.max(...(events ?? []).flatMap(payloadsIn)) };
 }
 
@@ -169,7 +163,7 @@ test('no payload of a large campaign is in a history, and no history is long', a
   const { campaign: idOf, capability, arm } = workflowIds;
   const id = idOf(campaign.name);
   const { activities, seen } = fullSize();
-  const result = await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
+  const result = await withWorkers(env(), activities, async () => (await start(env(), { campaign })).result());
   expect(result.status).toBe('completed');
   const { capabilities: rows = [], arms = [], router, selection } = seen.record!;
   expect(rows.map(({ status }) => status)).toEqual([...names.map(() => 'completed'), 'not_trained']);

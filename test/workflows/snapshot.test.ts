@@ -1,7 +1,5 @@
 /** Snapshots of campaigns whose workers are there, busy or away, and commands on campaigns that have ended, on a dev server. */
-import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
-import { resolve } from 'node:path';
+import { Worker } from '@temporalio/worker';
 import { follow, campaignsOf } from '../../src/cli/campaign-status';
 import { UserError } from '../../src/cli/errors';
 import type { Temporal } from '../../src/cli/temporal';
@@ -10,28 +8,34 @@ import { type AnnouncedServer, announcedServer } from '../support/announced-serv
 import { campaignCommand } from '../support/campaign-command';
 import { temporaryFolder } from '../support/temporary-folder';
 import { latch, until } from './campaigns';
-import { bothOf, connectionTo, devServer, queues, quiet, start, withWorkers, workflowBundle } from './environment';
+import {
+  bothOf,
+  bundled,
+  connectionTo,
+  queues,
+  serverForTests,
+  start,
+  withWorkers,
+  workflowBundle,
+} from './environment';
 import { type Activities, config, failure, fakeActivities } from './fake-activities';
 
 jest.setTimeout(60_000);
-quiet();
-let env: TestWorkflowEnvironment;
+const env = serverForTests();
 let temporal: Temporal;
-const ofServer = () => campaignsOf(temporal, { home: '/none', temporalAddress: env.address });
-beforeAll(async () => {
-  env = await devServer();
-  temporal = { client: env.client, close: async () => undefined };
+const ofServer = () => campaignsOf(temporal, { home: '/none', temporalAddress: env().address });
+beforeAll(() => {
+  temporal = { client: env().client, close: async () => undefined };
 });
 afterEach(async () => {
   for (const { name, status } of await ofServer())
     // It may have ended since.
     if (status === 'running')
-      await env.client.workflow
-        .getHandle(name)
+      await env()
+        .client.workflow.getHandle(name)
         .terminate()
         .catch(() => undefined);
 });
-afterAll(() => env?.teardown());
 
 /** Runs `body` beside workers on these queues only. */
 async function beside<T>(
@@ -45,7 +49,7 @@ async function beside<T>(
       .flatMap((kind) => bothOf(queues[kind]))
       .map(async (taskQueue) =>
         Worker.create({
-          ...connectionTo(env),
+          ...connectionTo(env()),
           taskQueue,
           activities,
           ...(taskQueue === queues.control ? { workflowBundle: await workflowBundle() } : {}),
@@ -63,7 +67,7 @@ const seen = (name: string, holds: (snapshot: Snapshot) => boolean): Promise<Sna
   });
 const listed = async (name: string) => (await ofServer()).find((one) => one.name === name);
 test('a campaign that no worker answers for is shown by what the server knows', async () => {
-  await start(env, { campaign: config({ name: 'alone' }) });
+  await start(env(), { campaign: config({ name: 'alone' }) });
   const snapshot = await takeSnapshot(temporal, 'alone');
   expect(snapshot).toMatchObject({ status: 'RUNNING', children: [], activities: [] });
   expect(snapshot.progress).toBeUndefined();
@@ -74,7 +78,7 @@ test('what waits for a worker is told from what one has', async () => {
   const held = latch();
   const rollOut = () => held.opened.then(() => Promise.reject(new Error('released')));
   await beside(['control'], {}, async () => {
-    await start(env, { campaign: config({ name: 'waits' }) });
+    await start(env(), { campaign: config({ name: 'waits' }) });
     const waits = await seen('waits', ({ activities }) => activities.length > 0);
     const queue = 'campaign-rollouts-pool';
     expect(waits.activities).toEqual([{ type: 'checkBase', queue, state: 'scheduled', attempt: 1 }]);
@@ -82,7 +86,7 @@ test('what waits for a worker is told from what one has', async () => {
       const rollsOut = ({ activities: [one] }: Snapshot) => one?.type === 'rollOut' && one.state === 'started';
       const runs = await seen('waits', rollsOut);
       expect(runs.activities).toMatchObject([{ attempt: 1 }]);
-      await env.client.workflow.getHandle('waits').terminate();
+      await env().client.workflow.getHandle('waits').terminate();
       held.open();
     });
   });
@@ -92,7 +96,7 @@ test('a campaign or a child that waits for approval is told by the server alone'
   const campaign = config({ name: 'asking', arms: [], approval: { capabilities: true } });
   const other = config({ name: 'child-asks', arms: [], approval: { environments: true } });
   await beside(['control', 'rollouts'], {}, async () => {
-    for (const one of [campaign, other]) await start(env, { campaign: one });
+    for (const one of [campaign, other]) await start(env(), { campaign: one });
     for (const { name } of [campaign, other]) await seen(name, (snapshot) => snapshot.attention === 'approval');
   });
   for (const { name } of [campaign, other]) {
@@ -102,14 +106,13 @@ test('a campaign or a child that waits for approval is told by the server alone'
 });
 
 test('code that fails is told from a worker that is away, and ends a run', async () => {
-  const workflowsPath = resolve(__dirname, '..', 'fixtures', 'failing-code', 'workflows.ts');
-  const bundle = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
-  const at = { ...connectionTo(env), taskQueue: queues.control };
+  const bundle = await bundled([], 'test/fixtures/failing-code/workflows.ts');
+  const at = { ...connectionTo(env()), taskQueue: queues.control };
   const worker = await Worker.create({ ...at, workflowBundle: bundle });
   const output = { show: () => undefined, note: () => undefined };
   await worker.runUntil(async () => {
     const workflowId = 'changed';
-    await env.client.workflow.start('campaignRun', {
+    await env().client.workflow.start('campaignRun', {
       workflowId,
       taskQueue: queues.control,
       workflowTaskTimeout: '1s',
@@ -126,7 +129,7 @@ describe('`status` with the server of a home', () => {
   let server: AnnouncedServer;
   beforeAll(async () => {
     server = await announcedServer(home);
-    server.isAt(env.address);
+    server.isAt(env().address);
   });
   afterAll(() => server?.release());
   const home = temporaryFolder();
@@ -136,8 +139,8 @@ describe('`status` with the server of a home', () => {
   /** Runs a campaign to its end, and looks at it while its workers are there. */
   async function ended(name: string, replaced: Parameters<typeof fakeActivities>[0] = {}): Promise<Snapshot> {
     const { activities } = fakeActivities(replaced);
-    return withWorkers(env, activities, async () => {
-      const handle = await start(env, { campaign: config({ name, arms: [] }), until: 'rollouts' });
+    return withWorkers(env(), activities, async () => {
+      const handle = await start(env(), { campaign: config({ name, arms: [] }), until: 'rollouts' });
       await handle.result().catch(() => undefined);
       return takeSnapshot(temporal, name);
     });

@@ -1,9 +1,8 @@
 /** Campaigns that end because something on the disk is damaged are started again, on a real server with a workflow of one step. */
 import { ApplicationFailure } from '@temporalio/common';
-import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { bundleWorkflowCode, DefaultLogger, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { loadCampaign } from '../../../src/cli/campaign-file';
 import { UserError } from '../../../src/cli/errors';
 import { homeAt } from '../../../src/cli/project';
@@ -14,22 +13,14 @@ import { taskQueues } from '../../../src/domain/work';
 import { renderReport } from '../../../src/report/render';
 import { reportFixture } from '../../support/report-fixture';
 import { temporaryFolder } from '../../support/temporary-folder';
-import { connectionTo, devServer, quiet } from '../../workflows/environment';
+import { bundled, connectionTo, serverForTests } from '../../workflows/environment';
 
 jest.setTimeout(120_000);
-const root = resolve(__dirname, '../../..');
-quiet();
-
-let env: TestWorkflowEnvironment;
+const env = serverForTests();
 let workflowBundle: WorkflowBundleWithSourceMap;
 const home = homeAt(temporaryFolder());
-beforeAll(async () => {
-  const workflowsPath = join(root, 'test', 'fixtures', 'started-again', 'workflows.ts');
-  workflowBundle = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
-  env = await devServer();
-});
-afterAll(() => env?.teardown());
-const temporal = () => ({ client: env.client, close: () => Promise.resolve() });
+beforeAll(async () => void (workflowBundle = await bundled([], 'test/fixtures/started-again/workflows.ts')));
+const temporal = () => ({ client: env().client, close: () => Promise.resolve() });
 
 /** Runs a campaign whose step does `step`, told which start it is; the step that returns has written a report. */
 async function run(
@@ -45,7 +36,7 @@ async function run(
     writeFileSync(join(home.root, name, 'report.json'), report);
     return { failed, children: [] };
   };
-  const at = { ...connectionTo(env), taskQueue: taskQueues.control('store') };
+  const at = { ...connectionTo(env()), taskQueue: taskQueues.control('store') };
   const campaign = loadCampaign({ file: 'campaigns/demo.yaml', overrides: { name } });
   const worker = await Worker.create({ ...at, workflowBundle, activities: { work } });
   const ended = worker.runUntil(

@@ -1,30 +1,23 @@
 /** Workers that are killed while they have a step, or that fail all that they take: processes of their own, on a real server. */
 import { ApplicationFailure } from '@temporalio/common';
-import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { bundleWorkflowCode, DefaultLogger, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join, resolve } from 'node:path';
 import { stoppingWhenFaulty } from '../../../src/activities/errors';
 import { MAX_FAULTS } from '../../../src/domain/failures';
-import { connectionTo, devServer, quiet } from '../../workflows/environment';
+import { bundled, connectionTo, serverForTests } from '../../workflows/environment';
 
 jest.setTimeout(180_000);
-quiet();
 const root = resolve(__dirname, '../../..');
-let env: TestWorkflowEnvironment;
+const env = serverForTests();
 let workflowBundle: WorkflowBundleWithSourceMap;
-beforeAll(async () => {
-  env = await devServer();
-  const workflowsPath = join(root, 'test', 'fixtures', 'one-step', 'workflows.ts');
-  workflowBundle = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
-});
-afterAll(() => env?.teardown());
+beforeAll(async () => void (workflowBundle = await bundled([], 'test/fixtures/one-step/workflows.ts')));
 
 /** Its input is a pipe that stays open, with whose end it would leave, or `ignore`: /dev/null, which service managers give. */
 function startWorker(input: 'pipe' | 'ignore' = 'pipe'): ChildProcess {
   const [preload, program] = ['register.cjs', 'step-worker.ts'].map((name) => join(root, 'test', 'support', name));
-  const environment = { ...process.env, TEMPORAL_ADDRESS: env.address };
+  const environment = { ...process.env, TEMPORAL_ADDRESS: env().address };
   return spawn(process.execPath, ['-r', preload!, program!], {
     env: environment,
     stdio: [input, 'pipe', 'pipe'],
@@ -47,11 +40,11 @@ async function kill(child: ChildProcess): Promise<void> {
 }
 
 const begin = (step: string, workflowId = step) =>
-  env.client.workflow.start('campaignRun', { workflowId, taskQueue: 'workflows', args: [step] });
+  env().client.workflow.start('campaignRun', { workflowId, taskQueue: 'workflows', args: [step] });
 
 /** Beside a worker for workflows alone, one of which has begun. */
 async function withWorkflow(step: string, body: (run: Awaited<ReturnType<typeof begin>>) => Promise<void>) {
-  const worker = await Worker.create({ ...connectionTo(env), taskQueue: 'workflows', workflowBundle });
+  const worker = await Worker.create({ ...connectionTo(env()), taskQueue: 'workflows', workflowBundle });
   await worker.runUntil(async () => {
     const run = await begin(step);
     await body(run);

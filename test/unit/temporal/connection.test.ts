@@ -1,5 +1,4 @@
 /** Connections to a real server behind TLS, client certificates and an API key; and a home's own server beside the profile of a cluster. */
-import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -13,26 +12,23 @@ import { bypassProxiesOnLoopback } from '../../../src/temporal/loopback';
 import { atEnd, supervise } from '../../support/supervised';
 import { makeCertificates, startTemporalProxy } from '../../support/temporal-proxy';
 import { temporaryFolder } from '../../support/temporary-folder';
-import { devServer, quiet } from '../../workflows/environment';
+import { serverForTests } from '../../workflows/environment';
 
 jest.setTimeout(120_000);
-quiet();
+const env = serverForTests();
 const folder = temporaryFolder();
 const of = makeCertificates(folder, 'server', 'client');
-let env: TestWorkflowEnvironment;
 let proxies: Record<'mutual' | 'keyed', Awaited<ReturnType<typeof startTemporalProxy>>>;
 beforeAll(async () => {
-  env = await devServer();
-  const { address } = env;
+  const { address } = env();
   const server = of('server');
   proxies = {
     mutual: await startTemporalProxy({ address, server, clients: of('ca').cert }),
     keyed: await startTemporalProxy({ address, server, apiKey: 'secret' }),
   };
 });
-afterAll(async () => {
+afterAll(() => {
   for (const proxy of Object.values(proxies ?? {})) proxy.close();
-  await env?.teardown();
 });
 
 const before = { ...process.env };
@@ -97,9 +93,9 @@ it('an API key does, and a worker that is refused says so at once', async () => 
 it('loopback is reached without the proxies of the user, and an error beyond it names the variable', async () => {
   const dead = 'http://127.0.0.1:9';
   set({ http_proxy: dead, https_proxy: dead, grpc_proxy: dead, no_grpc_proxy: 'corp.example' });
-  await expect(reaches(env.address)).resolves.toBe(true);
-  expect(await worker({ TEMPORAL_ADDRESS: env.address })).toBe('was ready');
-  const { port } = new URL(`tcp://${env.address}`);
+  await expect(reaches(env().address)).resolves.toBe(true);
+  expect(await worker({ TEMPORAL_ADDRESS: env().address })).toBe('was ready');
+  const { port } = new URL(`tcp://${env().address}`);
   await expect(reaches(`0.0.0.0:${port}`)).rejects.toThrow('no_proxy');
 });
 
@@ -115,7 +111,7 @@ it.each([
 });
 
 it('search attributes that this client cannot register are named for an operator', async () => {
-  const proxy = await startTemporalProxy({ address: env.address, server: of('server'), refuses: /OperatorService/ });
+  const proxy = await startTemporalProxy({ address: env().address, server: of('server'), refuses: /OperatorService/ });
   set(trusted());
   const at = clusterAt(proxy.address);
   const temporal = await connect(at, homeAt(folder));
@@ -131,9 +127,9 @@ const cases: [at: () => string, settings: () => Record<string, string>, fix: str
   [() => proxies.keyed.address, trustedWith({ TEMPORAL_API_KEY: 'wrong' }), 'TEMPORAL_API_KEY'],
   [() => proxies.mutual.address, trusted, 'certificates in TEMPORAL_TLS_'],
   [() => proxies.keyed.address, () => ({}), 'without TLS'],
-  [() => env.address, () => ({ TEMPORAL_TLS: 'true' }), 'over TLS'],
+  [() => env().address, () => ({ TEMPORAL_TLS: 'true' }), 'over TLS'],
   [() => '127.0.0.1:1', () => ({}), '127.0.0.1:1'],
-  [() => env.address, () => ({ TEMPORAL_PROFILE: 'production' }), 'TEMPORAL_CONFIG_FILE'],
+  [() => env().address, () => ({ TEMPORAL_PROFILE: 'production' }), 'TEMPORAL_CONFIG_FILE'],
 ];
 it('a connection that fails is refused with its fix', async () => {
   // Side by side: most wait for the deadline. The settings are read before the first wait.
