@@ -8,7 +8,9 @@ import { openFolderStore } from '../../src/store/open-store';
 import { openAgent } from '../../src/environments/agent/kind';
 import { CampaignRun, command, reportOf, repository } from '../support/campaign-run';
 import { policyClient, startEmbeddedServer } from '../support/embedded-server';
+import { atEnd, closedAfterwards } from '../support/opened';
 import { playedAlone } from '../support/played';
+import { agentLimits } from '../support/programs';
 import { temporaryFolder } from '../support/temporary-folder';
 
 jest.setTimeout(20 * 60_000);
@@ -17,29 +19,18 @@ const home = temporaryFolder();
 
 test('an agent on @openai/agents is played, a row for each conversation', async () => {
   const server = await startEmbeddedServer({ model: join(repository, 'models', 'base') });
-  const client = policyClient({ url: server.url, store: openFolderStore(join(home, 'store')) });
-  const environment = openAgent({
-    command: ['node', 'openai-agents/agent.mjs'],
-    folder,
-    tasks: join(folder, 'tasks.jsonl'),
-    version: '1',
-    readOnlyTools: [],
-    maxSteps: 20,
-    silenceSeconds: 300,
-  });
-  try {
-    const tasks = Array.from({ length: 8 }, (_, n) => `train-${n}`);
-    const policy = { base: server.base, adapters: [] };
-    const rollouts = await Promise.all(tasks.map((task) => playedAlone(task, { environment, client, policy })));
-    expect(rollouts.map(({ rows }) => rows.length)).toEqual(tasks.map(() => 1));
-    for (const { steps, rows } of rollouts) expect(rows[0]?.turns).toHaveLength(steps);
-    expect(rollouts.some(({ steps }) => steps > 2)).toBe(true);
-    expect(rollouts.some(({ reward }) => reward === 1)).toBe(true);
-  } finally {
-    await environment.close();
-    client.close();
-    await server.stop();
-  }
+  atEnd(server.stop);
+  const client = closedAfterwards(policyClient({ url: server.url, store: openFolderStore(join(home, 'store')) }));
+  const command = ['node', 'openai-agents/agent.mjs'];
+  const files = { folder, tasks: join(folder, 'tasks.jsonl') };
+  const environment = closedAfterwards(openAgent({ ...agentLimits, ...files, command, silenceSeconds: 300 }));
+  const tasks = Array.from({ length: 8 }, (_, n) => `train-${n}`);
+  const policy = { base: server.base, adapters: [] };
+  const rollouts = await Promise.all(tasks.map((task) => playedAlone(task, { environment, client, policy })));
+  expect(rollouts.map(({ rows }) => rows.length)).toEqual(tasks.map(() => 1));
+  for (const { steps, rows } of rollouts) expect(rows[0]?.turns).toHaveLength(steps);
+  expect(rollouts.some(({ steps }) => steps > 2)).toBe(true);
+  expect(rollouts.some(({ reward }) => reward === 1)).toBe(true);
 });
 
 const reported = () => reportOf({ root: home }, 'agent');

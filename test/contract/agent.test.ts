@@ -1,8 +1,5 @@
 /** Programs that ask an OpenAI-compatible endpoint as agents, with the real embedded policy server: their rows are those of our own loop, token for token. */
-import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { json } from 'node:stream/consumers';
@@ -17,7 +14,9 @@ import type { PolicyClient } from '../../src/policy/client';
 import type { Environment } from '../../src/domain/environment';
 import { type EmbeddedServer, policyClient, startEmbeddedServer } from '../support/embedded-server';
 import { playedAlone } from '../support/played';
-import { processesWith } from '../support/programs';
+import { startLoopback } from '../support/loopback';
+import { closedAfterwards } from '../support/opened';
+import { agentLimits, processesWith } from '../support/programs';
 import { temporaryFolder } from '../support/temporary-folder';
 
 const repository = resolve(__dirname, '..', '..');
@@ -43,16 +42,7 @@ const played = (environment: Environment, task = 'train-0', more: { signal?: Abo
   playedAlone(task, { environment, client, policy, seed: 3, ...more });
 
 const agent = (command: string[], changes: Partial<Parameters<typeof openAgent>[0]> = {}) =>
-  openAgent({
-    command,
-    tasks,
-    folder: repository,
-    version: '1',
-    readOnlyTools: [],
-    maxSteps: 20,
-    silenceSeconds: 60,
-    ...changes,
-  });
+  closedAfterwards(openAgent({ ...agentLimits, command, tasks, folder: repository, ...changes }));
 
 const ids = ({ promptIds, completionIds, turns }: TrainingRow) => ({ promptIds, completionIds, turns });
 
@@ -61,32 +51,28 @@ test('an agent on the openai package has the rows, the messages and the rewards 
     createShop(),
     agent(['node', 'examples/agents/shop.mjs'], { readOnlyTools: ['get_account', 'list_stock'] }),
   ];
-  try {
-    const names = Array.from({ length: 6 }, (_, n) => `train-${n}`);
-    const [own, programs] = await Promise.all(
-      environments.map((environment) =>
-        Promise.all(
-          names.map(async (task) => {
-            const { messages, rows, reward, steps, usage } = await played(environment, task);
-            // What the user says last ends the program's conversation: it asks nothing more.
-            const last = messages.findLastIndex(({ role }) => role === 'assistant');
-            return { messages: messages.slice(0, last + 1), rows, reward, steps, usage };
-          }),
-        ),
+  const names = Array.from({ length: 6 }, (_, n) => `train-${n}`);
+  const [own, programs] = await Promise.all(
+    environments.map((environment) =>
+      Promise.all(
+        names.map(async (task) => {
+          const { messages, rows, reward, steps, usage } = await played(environment, task);
+          // What the user says last ends the program's conversation: it asks nothing more.
+          const last = messages.findLastIndex(({ role }) => role === 'assistant');
+          return { messages: messages.slice(0, last + 1), rows, reward, steps, usage };
+        }),
       ),
-    );
-    for (const [n, { rows, ...rest }] of own!.entries()) {
-      const program = programs![n]!;
-      expect({ ...program, rows: program.rows.map(ids) }).toEqual({ ...rest, rows: rows.map(ids) });
-      // Sampled in other batches, their sums are rounded otherwise.
-      for (const [at, logprob] of rows[0]!.logprobs.entries())
-        expect(program.rows[0]!.logprobs[at]).toBeCloseTo(logprob, 4);
-    }
-    expect(own!.some(({ steps }) => steps > 2)).toBe(true);
-    expect(own!.every(({ rows }) => rows.length === 1)).toBe(true);
-  } finally {
-    for (const environment of environments) await environment.close();
+    ),
+  );
+  for (const [n, { rows, ...rest }] of own!.entries()) {
+    const program = programs![n]!;
+    expect({ ...program, rows: program.rows.map(ids) }).toEqual({ ...rest, rows: rows.map(ids) });
+    // Sampled in other batches, their sums are rounded otherwise.
+    for (const [at, logprob] of rows[0]!.logprobs.entries())
+      expect(program.rows[0]!.logprobs[at]).toBeCloseTo(logprob, 4);
   }
+  expect(own!.some(({ steps }) => steps > 2)).toBe(true);
+  expect(own!.every(({ rows }) => rows.length === 1)).toBe(true);
 }, 600_000);
 
 /** A program of a few lines; `ask` is a request of it. */
@@ -111,16 +97,8 @@ const program = (text: string, changes: Parameters<typeof agent>[1] = {}) => {
   return agent(['node', file], changes);
 };
 
-async function rolloutOf(environment: ReturnType<typeof agent>) {
-  try {
-    return await played(environment);
-  } finally {
-    await environment.close();
-  }
-}
-
 test('what an agent leaves and comes back to is one row, what it forks and compacts begins others', async () => {
-  const { rows, steps, messages, reward, output } = await rolloutOf(
+  const { rows, steps, messages, reward, output } = await played(
     program(`
       const main = [system, user, await ask([system, user])];
       const helper = await ask([{ ...system, content: 'you help .' }, user]);
@@ -159,48 +137,38 @@ test('what was being sampled when the program ended is no turn of its rollout', 
       return client.sample(request);
     },
   };
-  try {
-    const rollout = await playedAlone('train-0', { environment, client: slow, policy, seed: 3 });
-    expect([asked, rollout.steps, rollout.rows.length, rollout.reward]).toEqual([2, 1, 1, 1]);
-    expect(rollout.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'user']);
-  } finally {
-    await environment.close();
-  }
+  const rollout = await playedAlone('train-0', { environment, client: slow, policy, seed: 3 });
+  expect([asked, rollout.steps, rollout.rows.length, rollout.reward]).toEqual([2, 1, 1, 1]);
+  expect(rollout.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'user']);
 }, 60_000);
 
 test('a service is asked over HTTP as docs/agents.md says, for several rollouts at once', async () => {
-  const service = createServer((asked, answer) => {
-    void (async () => {
+  const service = closedAfterwards(
+    await startLoopback(async (asked, answer) => {
       const { id } = (await json(asked)) as { id: string };
       const { authorization, 'x-base-url': url } = asked.headers;
       const headers = { authorization: String(authorization), 'content-type': 'application/json' };
       const body = JSON.stringify({ model: 'x', messages: [{ role: 'user', content: `cancel the red lamp ${id}` }] });
       const { ok } = await fetch(`${String(url)}/chat/completions`, { method: 'POST', headers, body });
       answer.writeHead(ok && id !== 'train-2' ? 200 : 500).end(`I am done\n${id === 'train-0' ? 1 : 0.5}\n`);
-    })();
-  }).listen(0, '127.0.0.1');
-  await once(service, 'listening');
+    }),
+  );
   const [, told] = /^command: (\[sh, -c, .*\])$/m.exec(readFileSync(join(repository, 'docs/agents.md'), 'utf8'))!;
-  const { port } = service.address() as AddressInfo;
+  const { port } = new URL(service.url);
   const environment = agent((parse(told!) as string[]).map((word) => word.replace(':9000/', `:${port}/`)));
-  try {
-    const [first, second, broken] = await Promise.allSettled(
-      ['train-0', 'train-1', 'train-2'].map((task) => played(environment, task)),
-    );
-    expect(first).toMatchObject({ value: { reward: 1, steps: 1, rows: [{}] } });
-    expect(second).toMatchObject({
-      value: { reward: 0.5, messages: [{ content: 'cancel the red lamp train-1' }, {}] },
-    });
-    expect(broken).toMatchObject({ reason: { message: expect.stringMatching(/exit code 22.*error: 500/s) as string } });
-  } finally {
-    await environment.close();
-    service.close();
-  }
+  const [first, second, broken] = await Promise.allSettled(
+    ['train-0', 'train-1', 'train-2'].map((task) => played(environment, task)),
+  );
+  expect(first).toMatchObject({ value: { reward: 1, steps: 1, rows: [{}] } });
+  expect(second).toMatchObject({
+    value: { reward: 0.5, messages: [{ content: 'cancel the red lamp train-1' }, {}] },
+  });
+  expect(broken).toMatchObject({ reason: { message: expect.stringMatching(/exit code 22.*error: 500/s) as string } });
 }, 120_000);
 
 test('a stream, a reward in a file, a grader, and a limit on requests', async () => {
   const streamed = `const text = await ask([user], { stream: true, tools });`;
-  const file = await rolloutOf(
+  const file = await played(
     program(
       `${streamed} (await import('node:fs')).writeFileSync('r.json', text.endsWith('[DONE]\\n\\n') ? '1' : '0');`,
       { grader: ['cat', 'r.json'] },
@@ -208,13 +176,13 @@ test('a stream, a reward in a file, a grader, and a limit on requests', async ()
   );
   expect(file).toMatchObject({ reward: 1, steps: 1, stopReason: 'agent_stop' });
   const grader = ['node', '-e', `console.log(require('./task.json').id === 'train-0' ? 1 : 0)`];
-  expect(await rolloutOf(program('await ask([user]);', { grader }))).toMatchObject({ reward: 1 });
-  const endless = await rolloutOf(program(`while (!(await ask([user])).status);`, { maxSteps: 3 }));
+  expect(await played(program('await ask([user]);', { grader }))).toMatchObject({ reward: 1 });
+  const endless = await played(program(`while (!(await ask([user])).status);`, { maxSteps: 3 }));
   expect(endless).toMatchObject({ reward: 0, steps: 3, stopReason: 'max_steps' });
   // What it told before it failed at the refusal is not its reward; a grader's is.
   const failing = `reward(1); while (!(await ask([user])).status); process.exit(1);`;
-  expect(await rolloutOf(program(failing, { maxSteps: 1 }))).toMatchObject({ reward: 0, stopReason: 'max_steps' });
-  expect(await rolloutOf(program(failing, { maxSteps: 1, grader }))).toMatchObject({ reward: 1 });
+  expect(await played(program(failing, { maxSteps: 1 }))).toMatchObject({ reward: 0, stopReason: 'max_steps' });
+  expect(await played(program(failing, { maxSteps: 1, grader }))).toMatchObject({ reward: 1 });
 }, 60_000);
 
 test('a rollout that is given up ends its grader, and its folder goes, however deep it is', async () => {
@@ -233,7 +201,6 @@ test('a rollout that is given up ends its grader, and its folder goes, however d
   const [folder] = told();
   expect(processesWith('600.25')).toEqual([]);
   expect(existsSync(folder!)).toBe(false);
-  await environment.close();
 }, 60_000);
 
 const refused = 'while (!(await ask([user])).status);';
@@ -253,7 +220,7 @@ test.each<[name: string, text: string, problem: string, changes?: Parameters<typ
 ])(
   'a program %s is broken',
   async (_, text, problem, changes = {}) => {
-    await expect(rolloutOf(program(text, changes))).rejects.toMatchObject({
+    await expect(played(program(text, changes))).rejects.toMatchObject({
       type: 'EnvironmentFailed',
       message: expect.stringContaining(problem),
     });
@@ -271,16 +238,11 @@ test('an answer that its program did not wait for is that of the same question, 
     (await import('node:fs')).writeFileSync(${JSON.stringify(file)}, '');
     console.log((await (await post()).json()).choices[0].message.content === 'well' ? 1 : 0);`;
   const environment = program(text);
-  const episode = await environment.reset({ id: 'train-0', seed: 1 });
-  try {
-    while (!existsSync(file)) await sleep(50);
-    await sleep(50);
-    expect(await episode.step({ role: 'assistant', content: 'well' })).toMatchObject({ done: true });
-    expect(await episode.evaluate('agent_stop')).toMatchObject({ reward: 1 });
-  } finally {
-    await episode.close();
-    await environment.close();
-  }
+  const episode = closedAfterwards(await environment.reset({ id: 'train-0', seed: 1 }));
+  while (!existsSync(file)) await sleep(50);
+  await sleep(50);
+  expect(await episode.step({ role: 'assistant', content: 'well' })).toMatchObject({ done: true });
+  expect(await episode.evaluate('agent_stop')).toMatchObject({ reward: 1 });
 }, 60_000);
 
 test('a check starts it on three tasks and says what was seen, or what is wrong', async () => {
@@ -300,7 +262,7 @@ test('a check starts it on three tasks and says what was seen, or what is wrong'
     ['await ask([user]); reward(7);', {}],
   ] as const)
     expect(await checked(text, more)).toMatchObject([{ check: 'task train-0' }]);
-  await expect(rolloutOf(agent(['../nope/node', 'package.json']))).rejects.toMatchObject({
+  await expect(played(agent(['../nope/node', 'package.json']))).rejects.toMatchObject({
     type: 'EnvironmentMissing',
   });
   // Interrupted, it leaves nothing.

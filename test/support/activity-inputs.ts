@@ -15,7 +15,7 @@ export const putModule = (store: Puts, source: string): Promise<ArtifactRef> =>
 
 /** How a campaign deals a target's tasks out; only those to train on are asked for. */
 export const putPlan = (store: Puts, train: string[]): Promise<ArtifactRef> =>
-  put(store, 'plan', JSON.stringify({ train, validation: [], router: [], test: [] }));
+  put(store, `plan of ${train.join()}`, JSON.stringify({ train, validation: [], router: [], test: [] }));
 
 /** One attempt at each task of a plan to train on. */
 export const rollOutInput = (

@@ -7,7 +7,7 @@ afterEach(async () => {
 /** Registers what is to be done after each test, in reverse order. */
 export const atEnd = (end: () => unknown): unknown => ends.push(end);
 
-export function closedAfterwards<Opened extends { close(): Promise<unknown> }>(one: Opened): Opened {
+export function closedAfterwards<Opened extends { close(): unknown }>(one: Opened): Opened {
   atEnd(() => one.close());
   return one;
 }

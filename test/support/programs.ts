@@ -1,4 +1,4 @@
-/** Finds programs of targets that this process has started, in a namespace or not. */
+/** Programs of targets: how they are opened, and which of them this process has started, in a namespace or not. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { isAlive } from './faults-processes';
 
@@ -12,6 +12,9 @@ const read = (pid: number, file: string): string => {
 
 const parentOf = (pid: number): number => Number(/\) \S (\d+)/.exec(read(pid, 'stat'))?.[1] ?? 0);
 const isBelow = (pid: number): boolean => pid > 1 && (pid === process.pid || isBelow(parentOf(pid)));
+
+/** Options of an agent that a test is not about. */
+export const agentLimits = { version: '1', readOnlyTools: [], maxSteps: 20, silenceSeconds: 60 };
 
 /** The living processes with this word on their command line, whoever has started them. */
 export const processesWith = (word: string): number[] =>

@@ -13,6 +13,7 @@ import { createRolloutActivities } from '../../src/activities';
 import type { SearchPromptInput } from '../../src/activities/types';
 import { openFolderStore } from '../../src/store/open-store';
 import { languageModelSchema, type Budget } from '../../src/domain/endpoints';
+import { putPlan } from './activity-inputs';
 import { registry } from './kinds';
 import { countingEnvironment } from './counting-environment';
 import { scriptedPolicy, turnOf } from './scripted-policy';
@@ -39,8 +40,7 @@ async function attempt(home: string, url: string, killAt: number, budget: Budget
     return { role: 'assistant', content: 'done' };
   });
   const store = openFolderStore(join(home, 'artifacts'));
-  const body = JSON.stringify({ train: TASKS, validation: [], router: [], test: [] });
-  const plan = await store.put({ key: 'plan', producer: 'test', inputs: [], mediaType: 'application/json', body });
+  const plan = await putPlan(store, TASKS);
   const reward = (count: number, wanted: number) => Math.min(1, count / wanted);
   const environment = countingEnvironment({ reward, maxSteps: 12 });
   const { searchPrompt } = createRolloutActivities({
@@ -48,16 +48,8 @@ async function attempt(home: string, url: string, killAt: number, budget: Budget
     environments: poolOf(async () => environment),
   });
   const input: SearchPromptInput = {
-    ...{
-      store: await store.id(),
-      name: 'gepa',
-      campaign: 'searches',
-      budget,
-      base: 'base@1',
-      seed: 1,
-      searchSeed: 1,
-      rollouts: ROLLOUTS,
-    },
+    ...{ store: await store.id(), name: 'gepa', campaign: 'searches', budget, base: 'base@1' },
+    ...{ seed: 1, searchSeed: 1, rollouts: ROLLOUTS },
     environment: { kind: 'shop' },
     tasks: { kind: 'plan', plan, part: 'train' },
     search: {

@@ -14,6 +14,7 @@ import { putPackage } from '../../src/gateway/export';
 import type { PolicyClient } from '../../src/policy/client';
 import { openModule, sandboxEnvironment } from '../../src/sandbox/module';
 import { type EmbeddedServer, policyClient, startEmbeddedServer } from '../support/embedded-server';
+import { closedAfterwards } from '../support/opened';
 import { playedAlone } from '../support/played';
 import { scriptedPolicy, turnOf } from '../support/scripted-policy';
 import { temporaryFolder } from '../support/temporary-folder';
@@ -74,27 +75,23 @@ test('an exported environment is one of verifiers’: what its own rollouts earn
   const folder = join(work, 'verifiers/refuse_forbidden_actions');
   execFileSync(join(venv, 'bin/python'), ['-m', 'pip', 'install', '--quiet', ...options, folder], { stdio: 'pipe' });
   const played = await playedByVerifiers(24, `${process.execPath} ${join(repository, 'bin/campaign')}`);
-  const engine = await sandboxEnvironment({ module: openModule({ source }), version: 'test' });
-  try {
-    for (const { task, ok, rewards, said, errors } of played) {
-      expect([ok, errors]).toEqual([true, []]);
-      const episode = await engine.reset({ id: task, seed: 0 });
-      let reason = 'max_steps' as const as Parameters<typeof episode.evaluate>[0];
-      for (const { content, tool_calls: calls } of said) {
-        const toolCalls = calls?.map(({ id, name, arguments: text }) => ({
-          id,
-          name,
-          arguments: JSON.parse(text) as object,
-        }));
-        const message = { role: 'assistant', content: content ?? '', ...(toolCalls && { toolCalls }) };
-        const { done, stopReason } = await episode.step(message as AssistantMessage);
-        if (done) reason = stopReason ?? 'agent_stop';
-      }
-      expect(rewards).toEqual({ reward: (await episode.evaluate(reason)).reward });
-      await episode.close();
+  const engine = closedAfterwards(await sandboxEnvironment({ module: openModule({ source }), version: 'test' }));
+  for (const { task, ok, rewards, said, errors } of played) {
+    expect([ok, errors]).toEqual([true, []]);
+    const episode = await engine.reset({ id: task, seed: 0 });
+    let reason = 'max_steps' as const as Parameters<typeof episode.evaluate>[0];
+    for (const { content, tool_calls: calls } of said) {
+      const toolCalls = calls?.map(({ id, name, arguments: text }) => ({
+        id,
+        name,
+        arguments: JSON.parse(text) as object,
+      }));
+      const message = { role: 'assistant', content: content ?? '', ...(toolCalls && { toolCalls }) };
+      const { done, stopReason } = await episode.step(message as AssistantMessage);
+      if (done) reason = stopReason ?? 'agent_stop';
     }
-  } finally {
-    await engine.close();
+    expect(rewards).toEqual({ reward: (await episode.evaluate(reason)).reward });
+    await episode.close();
   }
   const rewards = played.map(({ rewards: { reward } }) => reward!);
   expect(Math.max(...rewards)).toBe(1);
@@ -110,27 +107,23 @@ const hangman = {
 };
 
 test('TextArena’s game is a target: what is said decides the reward, and each request is a turn that can be trained', async () => {
-  const environment = await openEnvironment(hangman, { store, kinds: environments });
-  try {
-    const says = ['[b]', '[r]', '[bread]'];
-    const scripted = scriptedPolicy(({ messages }) => ({ role: 'assistant', content: says[turnOf(messages)]! }));
-    const policy = { base: server.base, adapters: [] };
-    const [won, sampled] = await Promise.all([
-      playedAlone('train-0', { environment, client: scripted, policy }),
-      playedAlone('train-1', { environment, client, policy, sampling: { temperature: 1, topP: 1, maxTokens: 16 } }),
-    ]);
-    expect(won).toMatchObject({ reward: 1, steps: 3 });
-    expect(won.messages[0]).toMatchObject({
-      role: 'system',
-      content: expect.stringMatching(/competitive game player/),
-    });
-    expect(sampled.reward).toBeLessThan(1);
-    expect(sampled.rows).toHaveLength(1);
-    expect(sampled.rows[0]!.turns).toHaveLength(sampled.steps);
-    expect(await environment.describe()).toMatchObject({ name: 'textarena' });
-  } finally {
-    await environment.close();
-  }
+  const environment = closedAfterwards(await openEnvironment(hangman, { store, kinds: environments }));
+  const says = ['[b]', '[r]', '[bread]'];
+  const scripted = scriptedPolicy(({ messages }) => ({ role: 'assistant', content: says[turnOf(messages)]! }));
+  const policy = { base: server.base, adapters: [] };
+  const [won, sampled] = await Promise.all([
+    playedAlone('train-0', { environment, client: scripted, policy }),
+    playedAlone('train-1', { environment, client, policy, sampling: { temperature: 1, topP: 1, maxTokens: 16 } }),
+  ]);
+  expect(won).toMatchObject({ reward: 1, steps: 3 });
+  expect(won.messages[0]).toMatchObject({
+    role: 'system',
+    content: expect.stringMatching(/competitive game player/),
+  });
+  expect(sampled.reward).toBeLessThan(1);
+  expect(sampled.rows).toHaveLength(1);
+  expect(sampled.rows[0]!.turns).toHaveLength(sampled.steps);
+  expect(await environment.describe()).toMatchObject({ name: 'textarena' });
 });
 
 test('`campaign check` plays three of its tasks; what verifiers can’t load is said, and is no reward', async () => {

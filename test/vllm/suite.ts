@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import OpenAI from 'openai';
 import { openS3Store } from '../../src/store/s3-store';
 import type { ArtifactStore } from '../../src/store/store';
+import { closedAfterwards } from '../support/opened';
 import { expectConformance } from '../support/policy-conformance';
 import { freePort } from '../../src/cli/ports';
 import { baseModelId, keepFingerprint, servedBase, writeAdapter } from '../../src/policy/base-model';
@@ -133,15 +134,11 @@ const ask = (policy: Parameters<PolicyClient['sample']>[0]['policy']) =>
   });
 
 test('it does what a campaign asks of a policy server, by requests that undo what the model sets', async () => {
-  const server = openPolicyServer({ url: vllm.url, concurrency: 32 });
-  try {
-    const asked = { server, client, store, python, base };
-    const writeAdapter = (o: { seed: number; folder: string }) =>
-      writeRandomAdapter({ python, model, targetModules, rank: RANK, ...o });
-    await expectConformance({ ...asked, contextTokens: CONTEXT, writeAdapter });
-  } finally {
-    server.close();
-  }
+  const server = closedAfterwards(openPolicyServer({ url: vllm.url, concurrency: 32 }));
+  const asked = { server, client, store, python, base };
+  const writeAdapter = (o: { seed: number; folder: string }) =>
+    writeRandomAdapter({ python, model, targetModules, rank: RANK, ...o });
+  await expectConformance({ ...asked, contextTokens: CONTEXT, writeAdapter });
 });
 
 test('an adapter comes from the bucket by its content: with no call to load it, after others took its place, and after a restart', async () => {
@@ -187,25 +184,21 @@ test('one of too high a rank is refused with what to look at, and one whose byte
 test('a stream through the gateway holds the whole answer', async () => {
   const policies = new Map([['base', { base, adapters: [] }]]);
   const served = { name: 'demo', version: 'demo@1', base, policies };
-  const gateway = await startServing({ store, served, url: vllm.url, concurrency: 8 });
-  try {
-    const { completions } = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'none', maxRetries: 0 }).chat;
-    const messages = [{ role: 'user' as const, content: 'hello' }];
-    const asked = { model: 'base', messages, temperature: 0, max_tokens: 24 };
-    const whole = (await completions.create(asked)).choices[0]!;
-    const said = await completions.stream({ ...asked, stream_options: { include_usage: true } }).finalChatCompletion();
-    const { content } = whole.message;
-    expect(said.choices[0]).toMatchObject({ finish_reason: whole.finish_reason, message: { content } });
-    expect(said.usage!.completion_tokens).toBeGreaterThan(0);
-    // Where it refuses, the status is its own.
-    const long = { ...asked, messages: [{ role: 'user' as const, content: 'hello '.repeat(CONTEXT) }] };
-    await expect(completions.stream(long).done()).rejects.toMatchObject({
-      status: 400,
-      code: 'context_length_exceeded',
-    });
-  } finally {
-    await gateway.close();
-  }
+  const gateway = closedAfterwards(await startServing({ store, served, url: vllm.url, concurrency: 8 }));
+  const { completions } = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'none', maxRetries: 0 }).chat;
+  const messages = [{ role: 'user' as const, content: 'hello' }];
+  const asked = { model: 'base', messages, temperature: 0, max_tokens: 24 };
+  const whole = (await completions.create(asked)).choices[0]!;
+  const said = await completions.stream({ ...asked, stream_options: { include_usage: true } }).finalChatCompletion();
+  const { content } = whole.message;
+  expect(said.choices[0]).toMatchObject({ finish_reason: whole.finish_reason, message: { content } });
+  expect(said.usage!.completion_tokens).toBeGreaterThan(0);
+  // Where it refuses, the status is its own.
+  const long = { ...asked, messages: [{ role: 'user' as const, content: 'hello '.repeat(CONTEXT) }] };
+  await expect(completions.stream(long).done()).rejects.toMatchObject({
+    status: 400,
+    code: 'context_length_exceeded',
+  });
 });
 
 /** An answer without what differs from one to the next: numbers, sampled text, names, and how many there are of something. */

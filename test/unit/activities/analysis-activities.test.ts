@@ -13,7 +13,7 @@ import { defineKind } from '../../../src/domain/kinds';
 import type { ScoredRollout } from '../../../src/domain/rollout';
 import { registry } from '../../support/kinds';
 import type { Synthesizer, SynthesizerKind, WriteInput } from '../../../src/synthesis/synthesizer';
-import { run as runActivity } from '../../support/activity-inputs';
+import { put, run as runActivity } from '../../support/activity-inputs';
 import { putRollouts, scoredRollout } from '../../support/scored-rollout';
 import { temporaryFolder } from '../../support/temporary-folder';
 
@@ -98,8 +98,7 @@ const asked = (seed: number) => ({
 
 beforeAll(async () => {
   rollouts = await stored('different', ['pay', 'no']);
-  const body = JSON.stringify({ candidates: [{ ...candidate, citations }], faults: [] });
-  candidates = await store.put({ key: 'found', producer: 'test', inputs: [], mediaType: 'application/json', body });
+  candidates = await put(store, 'found', JSON.stringify({ candidates: [{ ...candidate, citations }], faults: [] }));
 });
 const stored = (key: string, answers: string[]): Promise<ArtifactRef> => {
   const records = answers.map((content, n) => ({

@@ -6,13 +6,13 @@ import { resolveTasks } from '../../../src/activities/tasks';
 import { openFolderStore } from '../../../src/store/open-store';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
-import type { Environment } from '../../../src/domain/environment';
 import { mixtureSpec, sandboxSpec, type EnvironmentSpec } from '../../../src/domain/kinds';
 import { checkEnvironment } from '../../../src/environments/conformance';
 import { openEnvironment } from '../../../src/environments/kinds';
 import { registry, shopParts } from '../../support/kinds';
 import { mixedTaskOf, TRAINING_SEEDS } from '../../../src/domain/seeds';
 import { putModule } from '../../support/activity-inputs';
+import { closedAfterwards } from '../../support/opened';
 import { temporaryFolder } from '../../support/temporary-folder';
 
 jest.setTimeout(60_000);
@@ -36,43 +36,32 @@ beforeAll(async () => {
   pears = await putModule(store, counter('pears', 5));
 });
 const kinds = registry.environments;
-/** What `use` makes of an environment that is closed in the end. */
-async function opened<T>(spec: EnvironmentSpec, use: (environment: Environment) => Promise<T>): Promise<T> {
-  const environment = await openEnvironment(spec, { store, kinds });
-  try {
-    return await use(environment);
-  } finally {
-    await environment.close();
-  }
-}
+const opened = async (spec: EnvironmentSpec) => closedAfterwards(await openEnvironment(spec, { store, kinds }));
 
 test('keeps the contract of an environment as far as its modules do', async () => {
   const text = readFileSync(resolve(__dirname, '../../..', 'prompts', 'examples', 'pages.js'), 'utf8');
   const [module, other] = [await putModule(store, text), await putModule(store, `${text}\n// once more\n`)];
-  const findingsOf = (spec: EnvironmentSpec) =>
-    opened(spec, (environment) =>
-      checkEnvironment(environment, { again: () => openEnvironment(spec, { store, kinds }) }),
-    );
+  const findingsOf = async (spec: EnvironmentSpec) =>
+    checkEnvironment(await opened(spec), { again: () => openEnvironment(spec, { store, kinds }) });
   const both = await findingsOf(mixtureSpec([module, other]));
   const own = both.map(({ problem, ...finding }) => ({ ...finding, problem: problem.replace('task 0/', 'task ') }));
   expect(own).toEqual(await findingsOf(sandboxSpec(module)));
 });
 
 test('a task is played in its own environment, with that one’s policy, tools, limit and reward', async () => {
-  await opened(mixtureSpec([apples!, pears!]), async (environment) => {
-    const { tools, policy, maxSteps } = await environment.describe();
-    expect(tools.map(({ name, description }) => [name, description])).toEqual([
-      ['add_to_apples', 'adds'],
-      ['look', 'looks at apples'],
-      ['add_to_pears', 'adds'],
-    ]);
-    expect([policy, maxSteps]).toEqual(['count apples .\n\ncount pears .', 5]);
-    const [first, second] = await Promise.all(['0/seed-7', '1/seed-7'].map((id) => environment.reset({ id, seed: 1 })));
-    expect(first!.start).toMatchObject({ messages: [{}, { content: 'apples to 7' }], maxSteps: 3 });
-    expect(second!.start.tools.map(({ description }) => description)).toEqual(['adds', 'looks at pears']);
-    await second!.step({ role: 'assistant', content: 'x' });
-    expect(await second!.evaluate('agent_stop')).toMatchObject({ reward: 0.5, branch: 'pears' });
-  });
+  const environment = await opened(mixtureSpec([apples!, pears!]));
+  const { tools, policy, maxSteps } = await environment.describe();
+  expect(tools.map(({ name, description }) => [name, description])).toEqual([
+    ['add_to_apples', 'adds'],
+    ['look', 'looks at apples'],
+    ['add_to_pears', 'adds'],
+  ]);
+  expect([policy, maxSteps]).toEqual(['count apples .\n\ncount pears .', 5]);
+  const [first, second] = await Promise.all(['0/seed-7', '1/seed-7'].map((id) => environment.reset({ id, seed: 1 })));
+  expect(first!.start).toMatchObject({ messages: [{}, { content: 'apples to 7' }], maxSteps: 3 });
+  expect(second!.start.tools.map(({ description }) => description)).toEqual(['adds', 'looks at pears']);
+  await second!.step({ role: 'assistant', content: 'x' });
+  expect(await second!.evaluate('agent_stop')).toMatchObject({ reward: 0.5, branch: 'pears' });
 });
 
 test('a module that does not load is an error, and no campaign file can name a mixture', async () => {

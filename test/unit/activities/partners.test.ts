@@ -14,21 +14,18 @@ import { registry } from '../../support/kinds';
 import { call, recorded, refuse, say, startChatServer, type ChatServer, type Play } from '../../support/chat-server';
 import { putPlan, rollOutInput, run } from '../../support/activity-inputs';
 import { usageOf } from '../../support/model-endpoint';
+import { closedAfterwards } from '../../support/opened';
 import { scriptedPolicy, turnOf } from '../../support/scripted-policy';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
 
 let home: string;
 eachTemporaryFolder((made) => (home = made));
 let [user, judge]: ChatServer[] = [];
-const pools: EnvironmentPool[] = [];
 beforeEach(async () => {
-  [user, judge] = [await startChatServer(phoneOwner), await startChatServer(recorded(say('yes')))];
+  user = closedAfterwards(await startChatServer(phoneOwner));
+  judge = closedAfterwards(await startChatServer(recorded(say('yes'))));
   user.usage = usageOf(100, 10, 40);
   judge.usage = usageOf(50, 5);
-});
-afterEach(async () => {
-  await Promise.all(pools.splice(0).map((pool) => pool.close()));
-  await Promise.all([user!.close(), judge!.close()]);
 });
 
 /** Answers three times in a rollout: with the complaint, the phone and the good-bye. */
@@ -70,9 +67,7 @@ const storeIn = () => openFolderStore(join(home, 'artifacts'));
 /** Opens a worker of its own, as after a restart. */
 function worker() {
   const store = storeIn();
-  const environments = new EnvironmentPool(store, registry.environments);
-  pools.push(environments);
-  return { store, environments };
+  return { store, environments: closedAfterwards(new EnvironmentPool(store, registry.environments)) };
 }
 async function play(batch: Partial<RollOutInput> = {}, models: Models = {}) {
   const { store, environments } = worker();

@@ -1,7 +1,5 @@
 /** Requirements: missing ones by name, and warnings. */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { type CheckItem, runChecks } from '../../../src/checks/check';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
@@ -16,6 +14,8 @@ import { campaign as campaignCommand } from '../../support/campaign-command';
 import { registry, shopParts } from '../../support/kinds';
 import { startChatServer } from '../../support/chat-server';
 import { answered, streamed } from '../../support/model-endpoint';
+import { startLoopback } from '../../support/loopback';
+import { closedAfterwards } from '../../support/opened';
 import { newFolder } from '../../support/temporary-folder';
 
 // Some of them start the trainer's Python several times, and torch in it: seconds each, and more on busy cores.
@@ -147,20 +147,16 @@ describe('a vLLM server', () => {
     ['that is none', 200, '<html>It works!</html>', 'missing'],
   ])('%s is asked without a change', async (_what, status, page, found) => {
     const calls: string[] = [];
-    const server = createServer(({ method, url }, response) => {
-      calls.push(`${method} ${url}`);
-      if (url === '/health') response.end();
-      else response.writeHead(status).end(page);
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    try {
-      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-      const items = modelChecks(campaign(vllm(url, { model: 'qwen' })));
-      expect(await foundBy(items, { only: 'policy server' })).toEqual([`${found} policy server`]);
-      expect(calls).toEqual(['GET /health', 'GET /v1/models']);
-    } finally {
-      server.close();
-    }
+    const server = closedAfterwards(
+      await startLoopback(({ method, url }, response) => {
+        calls.push(`${method} ${url}`);
+        if (url === '/health') response.end();
+        else response.writeHead(status).end(page);
+      }),
+    );
+    const items = modelChecks(campaign(vllm(server.url, { model: 'qwen' })));
+    expect(await foundBy(items, { only: 'policy server' })).toEqual([`${found} policy server`]);
+    expect(calls).toEqual(['GET /health', 'GET /v1/models']);
   });
 
   test('that does not answer', async () => {
@@ -171,8 +167,7 @@ describe('a vLLM server', () => {
 
 describe('language models', () => {
   let server: Awaited<ReturnType<typeof startChatServer>>;
-  beforeEach(async () => (server = await startChatServer(streamed('OK'))));
-  afterEach(() => server.close());
+  beforeEach(async () => (server = closedAfterwards(await startChatServer(streamed('OK')))));
   const model = (more: object = {}) => ({ kind: 'llm', url: server.url, model: 'm', ...more });
   const found = (over: object, asks = true) => foundBy(languageModelChecks(campaign(over), { asks }));
 

@@ -64,7 +64,7 @@ describe('a failure is one line with exit code and code:', () => {
     ['run x.yaml --seed 1.5', 2, 'invalid_argument', '--seed', '1.5', 'whole number'],
     ['run x.yaml --until training', 2, 'invalid_argument', '--until', 'training', 'rollouts'],
     ['run x.yaml --ui-port 70000', 2, 'invalid_argument', '--ui-port', '70000', '65535'],
-    ['doctor', 2, 'removed_command', 'doctor', 'check'],
+    ['doctor x --option', 2, 'removed_command', 'doctor', 'check'],
     ['run x.yaml', 2, 'unreadable_file', 'campaign file', 'x.yaml', 'campaigns/demo.yaml'],
     [`check ${folder}`, 2, 'unreadable_file', folder, 'campaigns/demo.yaml'],
     [`check ${old}`, 2, 'removed_field', 'router.kind', 'moe_gate', 'delete the line'],

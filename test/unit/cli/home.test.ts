@@ -7,6 +7,7 @@ import { homeAt } from '../../../src/cli/project';
 import { acquireLock } from '../../../src/cli/services/processes';
 import { age } from '../../support/aged';
 import { campaign, campaignCommand } from '../../support/campaign-command';
+import { atEnd } from '../../support/opened';
 import { inSteps, storedKeys } from '../../support/stored-keys';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
 
@@ -86,13 +87,9 @@ test('a home of version 0.2 is refused in one line that says what to do', async 
 
 test('no campaign is deleted from a home that another command holds, and none is looked for where there is no home', async () => {
   await twoCampaigns();
-  const release = await acquireLock(homeAt(root));
-  try {
-    await expect(command('delete', 'mine', '--yes')).rejects.toThrow(/is in use by another .* end it/);
-    expect(existsSync(join(root, 'mine'))).toBe(true);
-  } finally {
-    await release();
-  }
+  atEnd(await acquireLock(homeAt(root)));
+  await expect(command('delete', 'mine', '--yes')).rejects.toThrow(/is in use by another .* end it/);
+  expect(existsSync(join(root, 'mine'))).toBe(true);
   for (const words of [['list'], ['gc'], ['delete', 'mine', '--yes']])
     await expect(campaignCommand(join(root, 'none'), ...words)).rejects.toThrow(
       /there is no home .*none; name another/,

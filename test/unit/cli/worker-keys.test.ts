@@ -5,6 +5,7 @@ import { loadCampaign } from '../../../src/cli/campaign-file';
 import { homeAt } from '../../../src/cli/project';
 import { Service } from '../../../src/cli/services/service';
 import { policyServerService, workerServices } from '../../../src/cli/services/services';
+import { atEnd } from '../../support/opened';
 import { newFolder } from '../../support/temporary-folder';
 
 const { env } = process;
@@ -107,12 +108,9 @@ test.each([
       },
       folder,
     );
-    try {
-      await service.start();
-      expect(readFileSync(`/proc/${said.split(' ')[0]}/environ`, 'utf8')).not.toContain('sk-ü');
-    } finally {
-      await service.stop();
-    }
+    atEnd(() => service.stop());
+    await service.start();
+    expect(readFileSync(`/proc/${said.split(' ')[0]}/environ`, 'utf8')).not.toContain('sk-ü');
   },
   60_000,
 );

@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { OutsideFailure } from '../../../src/domain/failures';
 import { checkAgent } from '../../../src/environments/agent/check';
 import { openAgent } from '../../../src/environments/agent/kind';
+import { closedAfterwards } from '../../support/opened';
 import { playedAlone } from '../../support/played';
+import { agentLimits } from '../../support/programs';
 import { scriptedPolicy } from '../../support/scripted-policy';
 import { temporaryFolder } from '../../support/temporary-folder';
 
@@ -36,20 +38,12 @@ const agent = (text: string, changes: Partial<Parameters<typeof openAgent>[0]> =
      try { ${text} } catch (error) { console.error(error.message); }
      console.log('{"reward": 1}');`,
   );
-  return openAgent({
-    command: [process.execPath, file],
-    ...{ tasks, folder: root, version: '1', readOnlyTools: [], maxSteps: 20, maxProcesses: 500, silenceSeconds: 60 },
-    ...changes,
-  });
+  const command = [process.execPath, file];
+  return closedAfterwards(openAgent({ ...agentLimits, command, tasks, folder: root, ...changes }));
 };
 
-async function rolloutOf(environment: ReturnType<typeof agent>, more: Partial<Parameters<typeof playedAlone>[1]> = {}) {
-  try {
-    return await playedAlone('train-0', { environment, client, policy, ...more });
-  } finally {
-    await environment.close();
-  }
-}
+const rolloutOf = (environment: ReturnType<typeof agent>, more: Partial<Parameters<typeof playedAlone>[1]> = {}) =>
+  playedAlone('train-0', { environment, client, policy, ...more });
 
 const BAD: [name: string, text: string, said: RegExp][] = [
   ['a field of another type', 'await ask({ temperature: "hot" })', /400: temperature: .*number.*"hot"/],

@@ -9,22 +9,19 @@ import { type AssistantMessage, readArguments } from '../../../src/domain/messag
 import { openProcessEnvironment, type ProcessEnvironmentOptions } from '../../../src/environments/process';
 import { serveEnvironment } from '../../../src/environments/serve';
 import { countingEnvironment } from '../../support/counting-environment';
+import { closedAfterwards } from '../../support/opened';
 import { processesWith } from '../../support/programs';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
 
 let folder: string;
-const opened: Environment[] = [];
-eachTemporaryFolder((made) => (folder = made));
-afterEach(() => Promise.all(opened.splice(0).map((environment) => environment.close())));
+let bridges: number;
+eachTemporaryFolder((made) => ([folder, bridges] = [made, 0]));
 
-function open(options: ProcessEnvironmentOptions): Environment {
-  opened.push(openProcessEnvironment(options));
-  return opened.at(-1)!;
-}
+const open = (options: ProcessEnvironmentOptions): Environment => closedAfterwards(openProcessEnvironment(options));
 
 /** A bridge in plain JavaScript, as somebody else would write it; `answer` is its switch over methods, and what begins the task `own`. */
 function bridge(answer: string, options: Partial<ProcessEnvironmentOptions> = {}): Environment {
-  const file = join(folder, `bridge-${opened.length}.js`);
+  const file = join(folder, `bridge-${bridges++}.js`);
   writeFileSync(
     file,
     `const write = (answer) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...answer }) + '\\n');

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Environment } from '../../../src/domain/environment';
 import { hasNamespaces } from '../../../src/environments/namespace';
-import { processesWith } from '../../support/programs';
+import { agentLimits, processesWith } from '../../support/programs';
 import { temporaryFolder } from '../../support/temporary-folder';
 
 const root = temporaryFolder();
@@ -70,16 +70,7 @@ describe.each(modes)('%s', (mode) => {
        ${code}`,
     );
     const command = [process.execPath, file];
-    return openAgent({
-      command,
-      tasks,
-      folder: root,
-      version: '1',
-      readOnlyTools: [],
-      maxSteps: 2,
-      silenceSeconds: 60,
-      ...more,
-    });
+    return openAgent({ ...agentLimits, command, tasks, folder: root, ...more });
   };
   async function played(environment: Environment) {
     const episode = await environment.reset({ id: 'a', seed: 0 });

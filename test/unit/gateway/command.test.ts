@@ -7,6 +7,7 @@ import { serve, type ServeOptions } from '../../../src/cli/serve';
 import { renderReport } from '../../../src/report/render';
 import { completion, type DialectServer, startDialectServer } from '../../support/dialect-server';
 import { fitByWords } from '../../support/gateway';
+import { closedAfterwards } from '../../support/opened';
 import { reportFixture } from '../../support/report-fixture';
 import { newFolder } from '../../support/temporary-folder';
 
@@ -15,10 +16,9 @@ let server: DialectServer;
 let options: ServeOptions;
 beforeEach(async () => {
   home = newFolder();
-  server = await startDialectServer();
+  server = closedAfterwards(await startDialectServer());
   options = { home, host: '127.0.0.1', port: 0, policyServer: server.url, json: true };
 });
-afterEach(() => server.close());
 
 const store = () => openFolderStore(join(home, 'artifacts'));
 

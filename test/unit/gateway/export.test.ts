@@ -27,6 +27,7 @@ import { renderReport } from '../../../src/report/render';
 import { routers } from '../../../src/routing';
 import { BASE, startDialectServer } from '../../support/dialect-server';
 import { fitByWords, PROMPT, putAdapter, startServing } from '../../support/gateway';
+import { closedAfterwards } from '../../support/opened';
 import { reportFixture } from '../../support/report-fixture';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
 import { temporaryStore } from '../../support/temporary-store';
@@ -117,35 +118,30 @@ test('the folder holds adapters, sums, prompts, router, environments, report and
 test('it serves as the campaign does, from another store, and merges nothing', async () => {
   const folder = await exported();
   const other = openFolderStore(join(work, 'other'));
-  const server = await startDialectServer();
+  const server = closedAfterwards(await startDialectServer());
   const served = await readServed({ folder, store: other, routers });
-  const gateway = await startServing({ store: other, served, url: server.url });
-  try {
-    const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'none', maxRetries: 0 });
-    const policyOf = async (model: string, content: string) => {
-      const asked = openai.chat.completions.create({ model, messages: [{ role: 'user', content }] });
-      return (await asked.withResponse()).response.headers.get('x-campaign-policy');
-    };
-    expect(await policyOf('trace', 'a book')).toBe('books');
-    expect(await policyOf('trace', 'brief')).toBe('prompted');
-    expect(server.requests.at(-1)?.body['messages']).toContainEqual({ role: 'system', content: PROMPT.text });
-    expect(await policyOf('books+ships', 'a book')).toBe('books+ships');
-    expect(await policyOf('gepa', 'a book')).toBe('gepa');
-    expect(server.requests.at(-1)?.body['messages']).toContainEqual({ role: 'system', content: THINK });
-    // What is left out is as in the evaluation.
-    expect(server.requests.at(-1)?.body).toMatchObject({
-      ...{ temperature: 0, top_p: 0.9, max_tokens: 30 },
-      chat_template_kwargs: { enable_thinking: false },
-    });
-    const said = { temperature: 0.5, max_tokens: 7 };
-    await openai.chat.completions.create({ model: 'books', messages: [{ role: 'user', content: 'hi' }], ...said });
-    expect(server.requests.at(-1)?.body).toMatchObject({ ...said, top_p: 0.9 });
-    // The exported files stay the user's own.
-    expect(statSync(join(folder, 'adapters/books/adapter_config.json')).mode & 0o200).toBe(0o200);
-  } finally {
-    await gateway.close();
-    await server.close();
-  }
+  const gateway = closedAfterwards(await startServing({ store: other, served, url: server.url }));
+  const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'none', maxRetries: 0 });
+  const policyOf = async (model: string, content: string) => {
+    const asked = openai.chat.completions.create({ model, messages: [{ role: 'user', content }] });
+    return (await asked.withResponse()).response.headers.get('x-campaign-policy');
+  };
+  expect(await policyOf('trace', 'a book')).toBe('books');
+  expect(await policyOf('trace', 'brief')).toBe('prompted');
+  expect(server.requests.at(-1)?.body['messages']).toContainEqual({ role: 'system', content: PROMPT.text });
+  expect(await policyOf('books+ships', 'a book')).toBe('books+ships');
+  expect(await policyOf('gepa', 'a book')).toBe('gepa');
+  expect(server.requests.at(-1)?.body['messages']).toContainEqual({ role: 'system', content: THINK });
+  // What is left out is as in the evaluation.
+  expect(server.requests.at(-1)?.body).toMatchObject({
+    ...{ temperature: 0, top_p: 0.9, max_tokens: 30 },
+    chat_template_kwargs: { enable_thinking: false },
+  });
+  const said = { temperature: 0.5, max_tokens: 7 };
+  await openai.chat.completions.create({ model: 'books', messages: [{ role: 'user', content: 'hi' }], ...said });
+  expect(server.requests.at(-1)?.body).toMatchObject({ ...said, top_p: 0.9 });
+  // The exported files stay the user's own.
+  expect(statSync(join(folder, 'adapters/books/adapter_config.json')).mode & 0o200).toBe(0o200);
 });
 
 test('what a folder holds never stands for what the store itself would make', async () => {

@@ -6,6 +6,7 @@ import { openFolderStore } from '../../../src/store/open-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { completion, type DialectServer, startDialectServer } from '../../support/dialect-server';
 import { fitByWords, startGateway } from '../../support/gateway';
+import { closedAfterwards } from '../../support/opened';
 import { temporaryFolder } from '../../support/temporary-folder';
 
 const store = openFolderStore(temporaryFolder());
@@ -14,14 +15,10 @@ let server: DialectServer;
 let gateway: Awaited<ReturnType<typeof startGateway>>;
 
 beforeAll(async () => void (router = await fitByWords(store)));
-beforeEach(async () => void (server = await startDialectServer()));
-afterEach(async () => {
-  await gateway.close();
-  await server.close();
-});
+beforeEach(async () => void (server = closedAfterwards(await startDialectServer())));
 
 async function start(o: Partial<Parameters<typeof startGateway>[0]> = {}): Promise<void> {
-  gateway = await startGateway({ store, router, url: server.url, ...o });
+  gateway = closedAfterwards(await startGateway({ store, router, url: server.url, ...o }));
 }
 const portOf = () => new URL(gateway.url).port;
 

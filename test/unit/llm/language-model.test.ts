@@ -4,16 +4,16 @@ import { openLanguageModel, type Question } from '../../../src/llm/model';
 import { say, startChatServer, type ChatServer, type Play } from '../../support/chat-server';
 import { askingBy, memoryLedger, type MemoryLedger } from '../../support/memory-ledger';
 import { answered, chunk, event, inOrder, page, streamed, usageOf, written } from '../../support/model-endpoint';
+import { closedAfterwards } from '../../support/opened';
 
 const KEY = 'sk-secret-1234567890';
 let server: ChatServer;
 let ledger: MemoryLedger;
 beforeEach(async () => {
   process.env['TEST_MODEL_KEY'] = KEY;
-  server = await startChatServer(streamed('hello there, this is the answer'));
+  server = closedAfterwards(await startChatServer(streamed('hello there, this is the answer')));
   ledger = memoryLedger();
 });
-afterEach(() => server.close());
 
 const spec = (over: object = {}): LanguageModelSpec =>
   languageModelSchema.parse({ url: server.url, model: 'm', apiKeyEnv: 'TEST_MODEL_KEY', ...over });

@@ -11,6 +11,7 @@ import { openLanguageModel } from '../../../src/llm/model';
 import { startChatServer, type ChatServer, type Play } from '../../support/chat-server';
 import { askingBy } from '../../support/memory-ledger';
 import { answered, chunk, event, inOrder, streamed, usageOf, written } from '../../support/model-endpoint';
+import { closedAfterwards } from '../../support/opened';
 import { newFolder } from '../../support/temporary-folder';
 
 let home: string;
@@ -19,9 +20,8 @@ let server: ChatServer;
 const counting = () => streamed((n) => `reply ${n}`, { usage: usageOf(100, 20, 40), pauseMs: 5 });
 beforeEach(async () => {
   home = newFolder();
-  server = await startChatServer(counting());
+  server = closedAfterwards(await startChatServer(counting()));
 });
-afterEach(() => server.close());
 
 /** The lines that it wrote, and the signal that ended it. */
 async function process(options: Record<string, string>): Promise<{ lines: string[]; signal: unknown }> {

@@ -2,10 +2,10 @@ import { type ChatModel, chatModelSchema } from '../../../src/domain/endpoints';
 import type { Message, ToolSchema } from '../../../src/domain/messages';
 import { type Judge, openPartners, type SimulatedUser } from '../../../src/llm/partners';
 import { call, recorded, refuse, say, startChatServer, type ChatServer, type Play } from '../../support/chat-server';
+import { closedAfterwards } from '../../support/opened';
 
 let server: ChatServer;
-beforeEach(async () => (server = await startChatServer()));
-afterEach(() => server.close());
+beforeEach(async () => (server = closedAfterwards(await startChatServer())));
 
 const spec = (over: Partial<ChatModel> = {}) => chatModelSchema.parse({ url: server.url, model: 'm', ...over });
 const user = (over?: Partial<ChatModel>): SimulatedUser => openPartners({ user: spec(over) }).user!;

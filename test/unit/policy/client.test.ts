@@ -17,6 +17,7 @@ import {
   startDialectServer,
   vllmAnswer,
 } from '../../support/dialect-server';
+import { closedAfterwards } from '../../support/opened';
 import { temporaryFolder } from '../../support/temporary-folder';
 
 const OTHER = 'base@ba9876543210';
@@ -30,23 +31,14 @@ const merge: Merge = async (parts) => {
   merges.push([...parts]);
   return (await adapter(`merged-${merges.length}`)).ref;
 };
-const clients: PolicyClient[] = [];
-
 beforeEach(async () => {
-  server = await startDialectServer();
+  server = closedAfterwards(await startDialectServer());
   merges = [];
   client = connect();
 });
-afterEach(async () => {
-  clients.splice(0).forEach((open) => open.close());
-  await server.close();
-});
 
-function connect(options: Partial<Parameters<typeof createPolicyClient>[0]> = {}): PolicyClient {
-  const opened = createPolicyClient({ url: server.url, concurrency: 8, store, merge, ...options });
-  clients.push(opened);
-  return opened;
-}
+const connect = (options: Partial<Parameters<typeof createPolicyClient>[0]> = {}): PolicyClient =>
+  closedAfterwards(createPolicyClient({ url: server.url, concurrency: 8, store, merge, ...options }));
 
 /** Asks the policy; returns the name of the model that the server is asked for. */
 async function modelFor(from: PolicyClient, policy: FixedPolicy): Promise<unknown> {

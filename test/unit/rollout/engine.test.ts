@@ -2,18 +2,17 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openFolderStore } from '../../../src/store/open-store';
 import type { ArtifactStore } from '../../../src/store/store';
-import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { evaluationSchema } from '../../../src/domain/environment';
-import type { Rollout, ScoredRollout } from '../../../src/domain/rollout';
+import type { ScoredRollout } from '../../../src/domain/rollout';
 import type { RollOutProgress } from '../../../src/rollout/attempts';
 import { rollOut, type RollOutOptions } from '../../../src/rollout/engine';
 import { played } from '../../support/played';
 import type { TurnRequest } from '../../../src/policy/wire';
 import { OutsideFailure } from '../../../src/domain/failures';
 import { planBatch } from '../../../src/rollout/batch';
-import { readOutcomes, readRollouts } from '../../../src/rollout/read';
+import { readOutcomes, readRecords } from '../../../src/rollout/read';
 import { outcomesSchema } from '../../../src/domain/outcomes';
-import { countingBatch, failingEnvironment, withFiles } from '../../support/counting-batch';
+import { countingBatch, damagedIn, failingEnvironment, withFiles } from '../../support/counting-batch';
 import { namesIn } from '../../support/faults-home';
 import { temporaryStore } from '../../support/temporary-store';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
@@ -27,17 +26,12 @@ temporaryStore((made, folder) => {
 
 const options = (changes: Partial<RollOutOptions> = {}) => countingBatch(store, changes);
 
-async function records(ref: ArtifactRef): Promise<Rollout[]> {
-  const all: Rollout[] = [];
-  for await (const rollout of readRollouts({ store, ref })) all.push(rollout);
-  return all;
-}
 /** Unfinished batches that have chunks. */
 const unfinished = () => namesIn(join(root, 'chunks', 'one'));
 
 test('a batch holds every rollout, sorted by task and attempt, and its figures', async () => {
   const { summary, records: made, reused } = await played(options());
-  const all = (await records(summary.ref)) as ScoredRollout[];
+  const all = (await readRecords({ store, ref: summary.ref })) as ScoredRollout[];
   expect(made).toEqual(all);
   const planned = ['n-0/0', 'n-0/1', 'n-1/0', 'n-1/1', 'n-2/0', 'n-2/1'];
   expect([reused, all.map(({ task, attempt }) => `${task}/${attempt}`)]).toEqual([0, planned]);
@@ -61,13 +55,7 @@ test('outcomes are stored beside a batch, and read from it where they are damage
   expect(await readOutcomes({ store: watched, ref: summary.ref })).toEqual(outcomes);
   expect((await rollOut(options({ store: watched }))).summary).toMatchObject({ scored: 6, successRate: 1 });
   expect(read).not.toContain(summary.ref.sha256);
-  const damaged: ArtifactStore = {
-    ...store,
-    read: async (ref) => {
-      if (ref.sha256 !== summary.ref.sha256) throw new OutsideFailure('ArtifactDamaged', 'damaged');
-      return store.read(ref);
-    },
-  };
+  const damaged = damagedIn(store, { sha256: read[0]! });
   expect(await readOutcomes({ store: damaged, ref: summary.ref })).toEqual(outcomes);
 });
 
@@ -134,7 +122,8 @@ test('broken rollouts are recorded by type; the next run makes only them', async
     { type: 'EnvironmentFailed', message: expect.any(String) as string, count: 2, task: 'n-1' },
   ]);
   expect(progress.at(-1)).toMatchObject({ done: 6, total: 6, broken: 2 });
-  expect((await records(first.summary.ref)).filter(({ status }) => status === 'broken')).toHaveLength(2);
+  const written = await readRecords({ store, ref: first.summary.ref });
+  expect(written.filter(({ status }) => status === 'broken')).toHaveLength(2);
   expect(first.records.filter(({ status }) => status === 'broken')).toHaveLength(2);
 
   down = false;

@@ -7,6 +7,7 @@ import { defineKind } from '../../../src/domain/kinds';
 import type { FixedPolicy, Prompt, ScoredRollout } from '../../../src/domain/rollout';
 import type { TurnRequest } from '../../../src/policy/wire';
 import type { RollOutOptions } from '../../../src/rollout/engine';
+import { put } from '../../support/activity-inputs';
 import { played } from '../../support/played';
 import { withPrompt } from '../../../src/rollout/play';
 import { createResolver } from '../../../src/rollout/resolve';
@@ -54,10 +55,9 @@ const fitted = (changes: Partial<FittedRouter> = {}): FittedRouter => ({
   ...changes,
 });
 
-const stored = async (value: object): Promise<{ router: ArtifactRef }> => {
-  const body = JSON.stringify(value);
-  return { router: await store.put({ key: body, producer: 'test', inputs: [], mediaType: 'application/json', body }) };
-};
+const stored = async (value: object): Promise<{ router: ArtifactRef }> => ({
+  router: await put(store, JSON.stringify(value), JSON.stringify(value)),
+});
 
 /** A kind that chooses by a function, and remembers what it was opened with and asked. */
 function byTask(choose: (input: ChooseInput) => unknown) {

@@ -5,7 +5,9 @@ import type { ArtifactStore } from '../../../src/store/store';
 import type { Environment } from '../../../src/domain/environment';
 import { openAgent } from '../../../src/environments/agent/kind';
 import { openProcessEnvironment, type ProcessEnvironmentOptions } from '../../../src/environments/process';
+import { closedAfterwards } from '../../support/opened';
 import { played } from '../../support/played';
+import { agentLimits } from '../../support/programs';
 import { scriptedPolicy } from '../../support/scripted-policy';
 import { temporaryStore } from '../../support/temporary-store';
 
@@ -13,12 +15,7 @@ jest.setTimeout(60_000);
 let store: ArtifactStore;
 let root: string;
 temporaryStore((made, folder) => ([store, root] = [made, folder]));
-const opened: Environment[] = [];
-afterEach(() => Promise.all(opened.splice(0).map((environment) => environment.close())));
-function keep<Opened extends Environment>(environment: Opened): Opened {
-  opened.push(environment);
-  return environment;
-}
+let opened = 0;
 
 interface Says {
   policy?: string;
@@ -35,7 +32,8 @@ interface Says {
 
 /** An environment whose program says all that, and that its version is 1. */
 function saying(says: Says = {}, partners: Pick<ProcessEnvironmentOptions, 'user'> = {}): Environment {
-  const [file, data] = [join(root, `bridge-${opened.length}.js`), join(root, `says-${opened.length}.json`)];
+  opened += 1;
+  const [file, data] = [join(root, `bridge-${opened}.js`), join(root, `says-${opened}.json`)];
   writeFileSync(data, JSON.stringify(says));
   writeFileSync(
     file,
@@ -65,7 +63,7 @@ function saying(says: Says = {}, partners: Pick<ProcessEnvironmentOptions, 'user
        process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id, ...answer }) + '\\n');
      });`,
   );
-  return keep(openProcessEnvironment({ command: [process.execPath, file], ...partners }));
+  return closedAfterwards(openProcessEnvironment({ command: [process.execPath, file], ...partners }));
 }
 
 const tasks = ['a', 'b', 'c', 'd', 'e'];
@@ -125,14 +123,8 @@ test('an agent’s program is what it asks with, but for the time of day and its
   );
   const lines = ['a', 'b'].map((id) => JSON.stringify({ id, split: 'train' }));
   writeFileSync(join(root, 'tasks.jsonl'), lines.join('\n'));
-  const limits = { maxSteps: 5, maxProcesses: 500, silenceSeconds: 60 };
-  const agent = () =>
-    keep(
-      openAgent({
-        ...{ command: ['node', 'agent.js'], grader: ['echo', '1'], folder: root, tasks: join(root, 'tasks.jsonl') },
-        ...{ version: '1', readOnlyTools: [], ...limits },
-      }),
-    );
+  const program = { command: ['node', 'agent.js'], grader: ['echo', '1'], folder: root };
+  const agent = () => closedAfterwards(openAgent({ ...agentLimits, ...program, tasks: join(root, 'tasks.jsonl') }));
   const run = () => playedOf(agent(), { tasks: ['a', 'b'] });
   const clock = (day: number) =>
     `'Be kind. It is Saturday, November ${day}, 2026 (2026-11-${day}T19:53:50.118Z, 7:53 PM). You are in ' + process.cwd()`;

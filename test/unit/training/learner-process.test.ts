@@ -8,6 +8,7 @@ import {
   type LearnerMessage,
   LearnerProcess,
 } from '../../../src/training/learner-process';
+import { atEnd } from '../../support/opened';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
 
 jest.setTimeout(60_000);
@@ -17,8 +18,6 @@ const DONE = ['say', '{"type":"done","step":0}'];
 const limits: LearnerLimits = { stallSeconds: 60 };
 
 let folder: string;
-const begun: LearnerProcess[] = [];
-afterEach(() => Promise.all(begun.splice(0).map((learner) => learner.stop())));
 eachTemporaryFolder((made) => (folder = made));
 
 function start(words: string[], more: Partial<LearnerLimits> = {}) {
@@ -29,7 +28,7 @@ function start(words: string[], more: Partial<LearnerLimits> = {}) {
     env: {},
     limits: { ...limits, ...more },
   });
-  begun.push(learner);
+  atEnd(() => learner.stop());
   return { learner, pid: pidOf(learner) };
 }
 const pidOf = (learner: LearnerProcess) => (learner as unknown as { child: { pid: number } }).child.pid;

@@ -16,6 +16,7 @@ import type { TrainingResult } from '../../../src/domain/results';
 import type { TrainHeartbeat } from '../../../src/domain/work';
 import type { PolicyClient } from '../../../src/policy/client';
 import { spentOf } from '../../../src/llm/spending';
+import { putPlan } from '../../support/activity-inputs';
 import { registry, shopParts } from '../../support/kinds';
 import { dealGpus } from '../../../src/training/learner-process';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
@@ -51,8 +52,7 @@ const trainingWith = (fields: object = {}) =>
     training: { steps: 2, checkpointEvery: 1, groupsPerStep: 1, groupSize: 2, ...fields },
   }).training;
 async function input(): Promise<TrainInput> {
-  const body = JSON.stringify({ train: ['n-2'], validation: [], router: [], test: [] });
-  const plan = await store().put({ key: 'plan', producer: 'test', inputs: [], mediaType: 'application/json', body });
+  const plan = await putPlan(store(), ['n-2']);
   return {
     name: 'trains',
     store: await store().id(),
@@ -229,8 +229,7 @@ describe('a judge whose answers can not be used', () => {
     return { asked, environments: poolOf(async () => environment) };
   }
   async function of(tasks: string[]): Promise<Partial<TrainInput>> {
-    const body = JSON.stringify({ train: tasks, validation: [], router: [], test: [] });
-    const plan = await store().put({ key: 'two', producer: 'test', inputs: [], mediaType: 'application/json', body });
+    const plan = await putPlan(store(), tasks);
     const training = trainingWith({ groupsPerStep: 2 });
     return { tasks: { kind: 'plan', plan, part: 'train' }, training, maxAttempts: 3 };
   }

@@ -5,6 +5,7 @@ import { TrainingRecord } from '../../../src/training/result';
 import { openFolderStore } from '../../../src/store/open-store';
 import type { TrainingResult } from '../../../src/domain/results';
 import type { RolloutSummary } from '../../../src/domain/rollout';
+import { put } from '../../support/activity-inputs';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
 
 let root: string;
@@ -28,8 +29,7 @@ async function record({ checkpointEvery = 1 } = {}): Promise<TrainingRecord> {
   return made;
 }
 async function batch(name: string, scored: number): Promise<RolloutSummary> {
-  const body = JSON.stringify(name);
-  const ref = await store().put({ key: name, producer: 'test', inputs: [], mediaType: 'application/json', body });
+  const ref = await put(store(), name, JSON.stringify(name));
   return {
     ...{ ref, purpose: 'training', title: name, scored, broken: 0, tasks: 1, promptTokens: scored, seconds: 1 },
     completionTokens: scored,

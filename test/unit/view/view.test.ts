@@ -15,6 +15,7 @@ import { writeStatus } from '../../../src/cli/watch/snapshot';
 import { completeReport } from '../../../src/report/render';
 import { openBrowser } from '../../support/browser';
 import { startLoopback } from '../../support/loopback';
+import { closedAfterwards } from '../../support/opened';
 import { reportFixture } from '../../support/report-fixture';
 import { brokenRollout, putRollouts, scoredRollout } from '../../support/scored-rollout';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
@@ -204,92 +205,82 @@ describe('served', () => {
 
   test('in a browser: live, decided there, and from a list to a conversation, in which a text is a text', async () => {
     await batch('test: one+other', [said('b', 't1', 1, 'hello', 'at once')]);
-    const browser = await openBrowser();
-    try {
-      const page = await browser.open({ url: addressOf('approval') });
-      await page.locator('.decision button', { hasText: 'Approve x' }).click();
-      await page.waitForSelector('text=approved: x');
-      expect(decisions.splice(0)).toEqual([{ verb: 'approve', what: ['x'], of: ['w'] }]);
-      await page.locator('nav a', { hasText: 'Live' }).click();
-      expect(await page.locator('.answer').innerText()).toBe('running');
-      expect(await page.locator('main').innerText()).toContain('<script>alert(1)</script> \\u{202e}evil');
-      await page.waitForSelector('svg path', { state: 'attached' });
-      expect(await page.locator('.plain').innerText()).toContain('$1.50');
-      state = 'cancelled';
-      await page.waitForSelector('.answer:text-is("cancelled")');
+    const browser = closedAfterwards(await openBrowser());
+    const page = await browser.open({ url: addressOf('approval') });
+    await page.locator('.decision button', { hasText: 'Approve x' }).click();
+    await page.waitForSelector('text=approved: x');
+    expect(decisions.splice(0)).toEqual([{ verb: 'approve', what: ['x'], of: ['w'] }]);
+    await page.locator('nav a', { hasText: 'Live' }).click();
+    expect(await page.locator('.answer').innerText()).toBe('running');
+    expect(await page.locator('main').innerText()).toContain('<script>alert(1)</script> \\u{202e}evil');
+    await page.waitForSelector('svg path', { state: 'attached' });
+    expect(await page.locator('.plain').innerText()).toContain('$1.50');
+    state = 'cancelled';
+    await page.waitForSelector('.answer:text-is("cancelled")');
 
-      // From the list of campaigns to a conversation: a number, what is behind it, one of these.
-      const first = await browser.open({ url: addressOf().replace('/demo/', '/') });
-      await first.locator('tbody a', { hasText: 'demo' }).click();
-      await first.locator('nav a', { hasText: 'Summary' }).click();
-      await first.locator('td details.figure summary').first().click();
-      await first.locator('td details.figure a').first().click();
-      await first.waitForSelector('text=in the batches behind');
-      await first.locator('tbody a').first().click();
-      await first.waitForSelector('.messages');
-      await first.close();
+    // From the list of campaigns to a conversation: a number, what is behind it, one of these.
+    const first = await browser.open({ url: addressOf().replace('/demo/', '/') });
+    await first.locator('tbody a', { hasText: 'demo' }).click();
+    await first.locator('nav a', { hasText: 'Summary' }).click();
+    await first.locator('td details.figure summary').first().click();
+    await first.locator('td details.figure a').first().click();
+    await first.waitForSelector('text=in the batches behind');
+    await first.locator('tbody a').first().click();
+    await first.waitForSelector('.messages');
+    await first.close();
 
-      // It begins with the failures of the routed policy, of which there are none.
-      await page.locator('nav a', { hasText: 'Conversations' }).click();
-      await page.waitForSelector('text=0 conversations');
-      await page.locator('main p a', { hasText: 'all' }).click();
-      await page.waitForSelector('tbody tr');
-      // A name with a plus, as sums have.
-      await page.locator('select[aria-label="arm"]').selectOption('one+other');
-      await page.waitForSelector('text=1 conversations');
-      await page.locator('select[aria-label="arm"]').selectOption('');
-      await page.waitForSelector('text=2 conversations');
-      await page.locator('input[aria-label="Said anywhere in it"]').fill('at once');
-      await page.locator('input[aria-label="Said anywhere in it"]').blur();
-      await page.waitForSelector('text=1 conversations');
-      await page.locator('input[aria-label="Said anywhere in it"]').fill('');
-      await page.locator('input[aria-label="Said anywhere in it"]').blur();
-      await page.waitForSelector('text=2 conversations');
-      await page.locator('select[aria-label="outcome"]').selectOption('failed');
-      await page.waitForSelector('text=1 conversations');
-      await page.locator('tbody a').click();
-      await page.waitForSelector('.messages');
-      expect(await page.locator('.cited').innerText()).toMatch(/gladly[^]*the failure begins here \(agent\)/);
-      expect(await page.locator('.messages').innerText()).toContain(
-        '<script>alert(1)</script> \\u{202e}evil\\u{1b}[31m',
-      );
-      // The neighbours in a list, by key.
-      await page.locator('.steps a', { hasText: 'list' }).click();
-      await page.locator('select[aria-label="outcome"]').selectOption('');
-      await page.waitForSelector('text=2 conversations');
-      await page.locator('tbody a').first().click();
-      await page.waitForSelector('h2:has-text("failed")');
-      await page.keyboard.press('j');
-      await page.waitForSelector('h2:has-text("success")');
-      await page.keyboard.press('k');
-      await page.waitForSelector('h2:has-text("failed")');
-      const address = page.url();
-      await page.locator('article li a').click();
-      await page.waitForSelector('h2:has-text("success")');
-      const again = await browser.open({ url: addressOf(new URL(address).hash.slice(1)) });
-      await again.waitForSelector('.messages');
-      expect(browser.problems).toEqual([]);
-    } finally {
-      await browser.close();
-    }
+    // It begins with the failures of the routed policy, of which there are none.
+    await page.locator('nav a', { hasText: 'Conversations' }).click();
+    await page.waitForSelector('text=0 conversations');
+    await page.locator('main p a', { hasText: 'all' }).click();
+    await page.waitForSelector('tbody tr');
+    // A name with a plus, as sums have.
+    await page.locator('select[aria-label="arm"]').selectOption('one+other');
+    await page.waitForSelector('text=1 conversations');
+    await page.locator('select[aria-label="arm"]').selectOption('');
+    await page.waitForSelector('text=2 conversations');
+    await page.locator('input[aria-label="Said anywhere in it"]').fill('at once');
+    await page.locator('input[aria-label="Said anywhere in it"]').blur();
+    await page.waitForSelector('text=1 conversations');
+    await page.locator('input[aria-label="Said anywhere in it"]').fill('');
+    await page.locator('input[aria-label="Said anywhere in it"]').blur();
+    await page.waitForSelector('text=2 conversations');
+    await page.locator('select[aria-label="outcome"]').selectOption('failed');
+    await page.waitForSelector('text=1 conversations');
+    await page.locator('tbody a').click();
+    await page.waitForSelector('.messages');
+    expect(await page.locator('.cited').innerText()).toMatch(/gladly[^]*the failure begins here \(agent\)/);
+    expect(await page.locator('.messages').innerText()).toContain('<script>alert(1)</script> \\u{202e}evil\\u{1b}[31m');
+    // The neighbours in a list, by key.
+    await page.locator('.steps a', { hasText: 'list' }).click();
+    await page.locator('select[aria-label="outcome"]').selectOption('');
+    await page.waitForSelector('text=2 conversations');
+    await page.locator('tbody a').first().click();
+    await page.waitForSelector('h2:has-text("failed")');
+    await page.keyboard.press('j');
+    await page.waitForSelector('h2:has-text("success")');
+    await page.keyboard.press('k');
+    await page.waitForSelector('h2:has-text("failed")');
+    const address = page.url();
+    await page.locator('article li a').click();
+    await page.waitForSelector('h2:has-text("success")');
+    const again = await browser.open({ url: addressOf(new URL(address).hash.slice(1)) });
+    await again.waitForSelector('.messages');
+    expect(browser.problems).toEqual([]);
   }, 60_000);
 
   test('a link from another site, such as Temporal’s UI, leads to the page in a browser that has the cookie', async () => {
-    const elsewhere = await startLoopback((_, answer) => answer.end(`<a href="${listening.url}/demo/">the page</a>`));
-    const browser = await openBrowser();
-    try {
-      const page = await browser.open({ url: addressOf('live') });
-      await page.waitForSelector('.answer');
-      expect(page.url()).not.toContain('token');
-      await page.goto(elsewhere.url.replace('127.0.0.1', 'localhost'));
-      await page.locator('a').click();
-      await page.waitForSelector('nav a');
-      const stranger = await browser.open({ url: listening.url });
-      expect(await stranger.locator('body').innerText()).toContain('campaign view');
-    } finally {
-      await browser.close();
-      await elsewhere.close();
-    }
+    const link = `<a href="${listening.url}/demo/">the page</a>`;
+    const elsewhere = closedAfterwards(await startLoopback((_, answer) => answer.end(link)));
+    const browser = closedAfterwards(await openBrowser());
+    const page = await browser.open({ url: addressOf('live') });
+    await page.waitForSelector('.answer');
+    expect(page.url()).not.toContain('token');
+    await page.goto(elsewhere.url.replace('127.0.0.1', 'localhost'));
+    await page.locator('a').click();
+    await page.waitForSelector('nav a');
+    const stranger = await browser.open({ url: listening.url });
+    expect(await stranger.locator('body').innerText()).toContain('campaign view');
   }, 60_000);
 
   test('a conversation is whole: messages with calls, what it came to, labels, where the failure begins', async () => {
