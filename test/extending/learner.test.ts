@@ -9,7 +9,6 @@ import { TrainingRecord } from '../../src/training/result';
 import { openFolderStore } from '../../src/store/open-store';
 import { progress } from '../../src/activities/heartbeat';
 import type { ArtifactStore } from '../../src/store/store';
-import type { Environment } from '../../src/domain/environment';
 import type { TrainHeartbeat } from '../../src/domain/work';
 import type { TrainingResult } from '../../src/domain/results';
 import { countingEnvironment } from '../support/counting-environment';
@@ -29,8 +28,7 @@ const promptable = scriptedPolicy(({ messages }) => {
   return { role: 'assistant', content: '', toolCalls: [{ id: `call_${turn}`, name: 'add', arguments: {} }] };
 });
 
-function learningOf(o: { command: string[]; store: ArtifactStore; environment?: Environment }) {
-  const { command, store, environment = countingEnvironment() } = o;
+function learningOf(store: ArtifactStore): Learning {
   const kept = { base: 'base@1', checkpointEvery: 2 };
   return new Learning({
     show: progress,
@@ -41,7 +39,7 @@ function learningOf(o: { command: string[]; store: ArtifactStore; environment?: 
     folder,
     record: new TrainingRecord({ store, campaign: 'one', name: 'two-prompts', id: 'two-prompts', folder, ...kept }),
     process: new LearnerProcess({
-      command,
+      command: [process.execPath, learner, folder, 'n-3'],
       log: join(folder, 'learner.log'),
       env: {},
       limits: { stallSeconds: 30 },
@@ -49,7 +47,7 @@ function learningOf(o: { command: string[]; store: ArtifactStore; environment?: 
     ...kept,
     batch: {
       campaign: 'one',
-      environment,
+      environment: countingEnvironment({ system: ['add .'] }),
       sampling: { temperature: 1, topP: 1, maxTokens: 16 },
       seed: 1,
       concurrency: 2,
@@ -65,13 +63,11 @@ function learningOf(o: { command: string[]; store: ArtifactStore; environment?: 
 
 test('a learner that reads conversations comes to a prompt', async () => {
   const store = openFolderStore(join(folder, 'store'));
-  const command = [process.execPath, learner, folder, 'n-3'];
-  const environment = countingEnvironment({ system: ['add .'] });
   const activity = new MockActivityEnvironment();
   const beats: TrainHeartbeat[] = [];
   activity.on('heartbeat', (beat: TrainHeartbeat) => beats.push({ ...beat }));
 
-  const result: TrainingResult = await activity.run(() => learningOf({ command, store, environment }).run());
+  const result: TrainingResult = await activity.run(() => learningOf(store).run());
 
   expect(result).toMatchObject({ steps: 2, rollouts: 4, brokenRollouts: 0 });
   expect(result.checkpoints).toEqual([
@@ -86,11 +82,7 @@ test('a learner that reads conversations comes to a prompt', async () => {
     { step: 1, reward: 0, turns: 4 },
     { step: 2, reward: 1, turns: 10 },
   ]);
-  expect(
-    String(await store.read(result.metrics))
-      .trim()
-      .split('\n'),
-  ).toEqual(metrics);
+  expect(String(await store.read(result.metrics)).trim()).toBe(metrics.join('\n'));
   // The metrics lead back to what was rolled out for them.
   expect((await store.provenance(result.metrics)).inputs).toHaveLength(2);
   expect(beats.at(-1)).toMatchObject({ kind: 'train', step: 2, steps: 2, reward: 1 });

@@ -13,6 +13,7 @@ import { type AnnouncedServer, announcedServer } from '../support/announced-serv
 import { openBrowser } from '../support/browser';
 import { campaignCommand } from '../support/campaign-command';
 import { repository } from '../support/campaign-run';
+import { atEnd, closedAfterwards } from '../support/opened';
 import { putRollouts, scoredRollout } from '../support/scored-rollout';
 import { temporaryFolder } from '../support/temporary-folder';
 import { type Begun, campaignsOn, until } from './campaigns';
@@ -138,24 +139,22 @@ test('what waits is read and approved on the page of campaign view, in a browser
   const view = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const [line] = (await once(createInterface({ input: view.stdout }), 'line')) as [string];
   const { url: page } = JSON.parse(line) as { url: string };
-  const browser = await openBrowser();
-  try {
-    const opened = await browser.open({ url: `${page}#approval` });
-    await opened.locator('main details details summary').first().click();
-    expect(await opened.locator('main').innerText()).toContain('I <b>refuse</b>');
-    // From the step that the analyst cites to its conversation, and back.
-    await opened.locator('main .fold a').first().click();
-    expect(await opened.locator('article .cited').innerText()).toContain('I <b>refuse</b>\\u{1b}[31m');
-    await opened.goBack();
-    await opened.locator('.decision button', { hasText: 'Approve' }).first().click();
-    await opened.waitForSelector('text=approved: refuse_what_is_forbidden');
-    await begun.handle.result();
-    expect(browser.problems).toEqual([]);
-  } finally {
-    await browser.close();
+  atEnd(() => {
     view.kill('SIGINT');
-    await once(view, 'close');
-  }
+    return once(view, 'close');
+  });
+  const browser = closedAfterwards(await openBrowser());
+  const opened = await browser.open({ url: `${page}#approval` });
+  await opened.locator('main details details summary').first().click();
+  expect(await opened.locator('main').innerText()).toContain('I <b>refuse</b>');
+  // From the step that the analyst cites to its conversation, and back.
+  await opened.locator('main .fold a').first().click();
+  expect(await opened.locator('article .cited').innerText()).toContain('I <b>refuse</b>\\u{1b}[31m');
+  await opened.goBack();
+  await opened.locator('.decision button', { hasText: 'Approve' }).first().click();
+  await opened.waitForSelector('text=approved: refuse_what_is_forbidden');
+  await begun.handle.result();
+  expect(browser.problems).toEqual([]);
   expect(begun.seen.record?.selection).toMatchObject({ selected: [{}, {}], decision: { kind: 'approve' } });
 });
 

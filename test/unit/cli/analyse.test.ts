@@ -24,21 +24,19 @@ import {
 import type { ChatServer } from '../../support/chat-server';
 import { wordsOf } from '../../support/browser';
 import { shopParts } from '../../support/kinds';
+import { closedAfterwards } from '../../support/opened';
 import { newFolder } from '../../support/temporary-folder';
 
 let server: ChatServer;
 let [home, said, printed] = ['', '', ''];
 beforeEach(async () => {
-  server = await startAnalyst();
+  server = closedAfterwards(await startAnalyst());
   home = join(newFolder(), 'home');
   [said, printed] = ['', ''];
   jest.spyOn(process.stderr, 'write').mockImplementation((text) => Boolean((said += String(text))));
   jest.spyOn(console, 'log').mockImplementation((text) => void (printed += `${text}\n`));
 });
-afterEach(async () => {
-  jest.restoreAllMocks();
-  await server.close();
-});
+afterEach(() => jest.restoreAllMocks());
 
 const run = (options: Partial<AnalyseOptions> = {}, file = fileOf(conversations())) =>
   analyse([file], { home, url: server.url, model: 'reader', passes: 3, yes: true, ...options });

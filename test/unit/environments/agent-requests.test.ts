@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { OutsideFailure } from '../../../src/domain/failures';
 import { checkAgent } from '../../../src/environments/agent/check';
 import { openAgent } from '../../../src/environments/agent/kind';
+import { failing } from '../../support/failing';
 import { closedAfterwards } from '../../support/opened';
 import { playedAlone } from '../../support/played';
 import { agentLimits } from '../../support/programs';
@@ -54,10 +55,7 @@ const BAD: [name: string, text: string, said: RegExp][] = [
 ];
 
 test.each(BAD)('%s, whose error is caught, is no reward', async (_, text, message) => {
-  await expect(rolloutOf(agent(text))).rejects.toMatchObject({
-    type: 'BadEnvironment',
-    message: expect.stringMatching(message) as string,
-  });
+  await expect(rolloutOf(agent(text))).rejects.toMatchObject(failing('BadEnvironment', message));
 });
 
 const TOOL = `{ type: 'function', function: { name: 'look', parameters: { type: 'object', properties: { at: { type: 'integer' } }, required: ['at'] } } }`;

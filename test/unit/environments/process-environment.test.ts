@@ -9,6 +9,7 @@ import { type AssistantMessage, readArguments } from '../../../src/domain/messag
 import { openProcessEnvironment, type ProcessEnvironmentOptions } from '../../../src/environments/process';
 import { serveEnvironment } from '../../../src/environments/serve';
 import { countingEnvironment } from '../../support/counting-environment';
+import { failing } from '../../support/failing';
 import { closedAfterwards } from '../../support/opened';
 import { processesWith } from '../../support/programs';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
@@ -47,7 +48,6 @@ const twoCalls: AssistantMessage = {
   ...message,
   toolCalls: ['c1', 'c2'].map((id) => ({ id, name: 'f', arguments: {} })),
 };
-const failure = (type: string, words: string) => ({ type, message: expect.stringContaining(words) });
 const userWho = (content: (turn: number) => string) => {
   let turns = 0;
   const speak = async () => ({ role: 'user', content: content(turns++) }) as const;
@@ -72,7 +72,7 @@ test('a process that dies fails all open requests with its last words; the next 
 test('a process that hangs is killed and counts as dead', async () => {
   const environment = bridge('', { silenceMs: 2500 });
   const episode = await environment.reset(task);
-  await expect(episode.step(message)).rejects.toMatchObject(failure('EnvironmentDied', 'not answered step for 2.5 s'));
+  await expect(episode.step(message)).rejects.toMatchObject(failing('EnvironmentDied', 'not answered step for 2.5 s'));
   await environment.reset(task);
 });
 
@@ -101,23 +101,23 @@ test.each([
   ],
 ])('a process that %s does not keep the contract', async (_, answer, problem) => {
   const episode = await bridge(answer).reset(task);
-  const wrong = { ...failure('BadEnvironment', problem), retryable: false };
+  const wrong = { ...failing('BadEnvironment', problem), retryable: false };
   await expect(episode.step(twoCalls)).rejects.toMatchObject(wrong);
 });
 
 test('an environment must answer the agent before its next turn, and end within 10,000 of them', async () => {
   const silent = await bridge(`send(id, { messages: [], done: params.message.content === 'end' });`).reset(task);
-  await expect(silent.step(message)).rejects.toMatchObject(failure('BadEnvironment', 'step: messages is empty'));
+  await expect(silent.step(message)).rejects.toMatchObject(failing('BadEnvironment', 'step: messages is empty'));
   expect(await silent.step({ ...message, content: 'end' })).toMatchObject({ done: true });
   const endless = { name: 'n', version: '1', policy: 'p', tools: [], maxSteps: 9007199254740991, hasReference: false };
   const long = bridge(`send(id, { episode: 'e', ...${JSON.stringify({ ...endless, messages: [] })} });`);
-  await expect(long.describe()).rejects.toMatchObject(failure('BadEnvironment', 'describe: maxSteps:'));
-  await expect(long.reset(own)).rejects.toMatchObject(failure('BadEnvironment', 'reset: maxSteps:'));
+  await expect(long.describe()).rejects.toMatchObject(failing('BadEnvironment', 'describe: maxSteps:'));
+  await expect(long.reset(own)).rejects.toMatchObject(failing('BadEnvironment', 'reset: maxSteps:'));
 });
 
 test('an error of the environment fails one request only', async () => {
   const environment = bridge(`fail(id, -32000, 'task own: no such order');`);
-  await expect(environment.reset(own)).rejects.toMatchObject(failure('EnvironmentFailed', 'no such order'));
+  await expect(environment.reset(own)).rejects.toMatchObject(failing('EnvironmentFailed', 'no such order'));
   expect((await environment.reset(task)).start.maxSteps).toBe(3);
 });
 
@@ -172,7 +172,7 @@ describe('hostile processes', () => {
 
   test('an answer that can be attributed breaks one rollout; the process and the others go on', async () => {
     const [bad, good] = await beside(begun(`'"result": NaN}\\n'`));
-    expect(bad).toMatchObject({ reason: failure('BadEnvironment', 'send finite numbers') });
+    expect(bad).toMatchObject({ reason: failing('BadEnvironment', 'send finite numbers') });
     expect(good).toMatchObject({ status: 'fulfilled' });
   });
 
@@ -180,7 +180,7 @@ describe('hostile processes', () => {
     const endless = `setInterval(() => process.stdout.write('y'.repeat(1 << 20)), 0);`;
     // Nothing else may end that line, however long its 16 Mi take.
     const [bad, good] = await beside(`${begun(`'"x":"' + 'x'.repeat(1000)`)} ${endless}`, 'undefined');
-    expect(bad).toMatchObject({ reason: failure('BadEnvironment', 'more than 16 Mi') });
+    expect(bad).toMatchObject({ reason: failing('BadEnvironment', 'more than 16 Mi') });
     expect(String((bad as PromiseRejectedResult).reason).length).toBeLessThan(2000);
     expect(good).toMatchObject({ reason: { type: 'EnvironmentDied', retryable: true } });
   }, 20_000);
@@ -195,7 +195,7 @@ describe('hostile processes', () => {
       `if (method === 'reset') return send(id, { episode: 'same', ...start });
        send(id, { reward: 1, breakdown: {} });`,
     );
-    const shared = failure('BadEnvironment', 'reset: episode: "same" is the id of an episode that is still open');
+    const shared = failing('BadEnvironment', 'reset: episode: "same" is the id of an episode that is still open');
     const first = await environment.reset(own);
     await expect(environment.reset(own)).rejects.toMatchObject(shared);
     await expect(first.evaluate('max_steps')).rejects.toMatchObject(shared);
@@ -208,7 +208,7 @@ describe('hostile processes', () => {
     const asks = `send(id, { messages: [], done: false, user: [{ role: 'user', content: '?' }] });`;
     const episode = await bridge(asks, { user }).reset(task);
     const problem = 'step: user: the simulated user is asked more than 100 times';
-    await expect(episode.step(message)).rejects.toMatchObject(failure('BadEnvironment', problem));
+    await expect(episode.step(message)).rejects.toMatchObject(failing('BadEnvironment', problem));
     expect(turns()).toBe(100);
   });
 
@@ -217,7 +217,7 @@ describe('hostile processes', () => {
       `if (method === 'reset') return send(id, { episode: 'e', ...start, user: [] }); send(id, { messages: [], done: true });`,
       { user: userWho(() => 'BYE').user },
     );
-    const ended = failure('UserSimulatorFailed', 'before the agent had a turn');
+    const ended = failing('UserSimulatorFailed', 'before the agent had a turn');
     await expect(environment.reset(own)).rejects.toMatchObject(ended);
   });
 });

@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Environment } from '../../../src/domain/environment';
 import { hasNamespaces } from '../../../src/environments/namespace';
+import { failing } from '../../support/failing';
 import { agentLimits, processesWith } from '../../support/programs';
 import { temporaryFolder } from '../../support/temporary-folder';
 
@@ -139,10 +140,7 @@ describe.each(modes)('%s', (mode) => {
     ['a signal that it sends itself', `process.kill(process.pid, 'SIGTERM'); return;`, /ended with .*SIGTERM/],
   ])('its end is reported: %s', async (_, text, message) => {
     const environment = bridge(text);
-    await expect(environment.describe()).rejects.toMatchObject({
-      type: 'EnvironmentDied',
-      message: expect.stringMatching(message) as string,
-    });
+    await expect(environment.describe()).rejects.toMatchObject(failing('EnvironmentDied', message));
     await environment.close();
   });
 

@@ -7,7 +7,7 @@ import { serve, type ServeOptions } from '../../../src/cli/serve';
 import { renderReport } from '../../../src/report/render';
 import { completion, type DialectServer, startDialectServer } from '../../support/dialect-server';
 import { fitByWords } from '../../support/gateway';
-import { closedAfterwards } from '../../support/opened';
+import { atEnd, closedAfterwards } from '../../support/opened';
 import { reportFixture } from '../../support/report-fixture';
 import { newFolder } from '../../support/temporary-folder';
 
@@ -40,30 +40,26 @@ test('the end waits for what is being answered', async () => {
   await report('books');
   const printed = jest.spyOn(console, 'log').mockImplementation(() => undefined);
   const noted = jest.spyOn(process.stderr, 'write').mockImplementation(() => true);
-  try {
-    server.health = 503;
-    const serving = serve('demo', options);
-    while (printed.mock.calls.length === 0) await Promise.race([sleep(20), serving]);
-    const { url } = JSON.parse(String(printed.mock.calls[0])) as { url: string };
-    while (noted.mock.calls.length === 0) await sleep(20);
-    expect(String(noted.mock.calls[0])).toContain(`warning: no policy server answers at ${server.url}`);
-    server.health = 200;
-    let open: () => void = () => undefined;
-    const opened = new Promise<void>((resolve) => (open = resolve));
-    server.complete = async () => {
-      await opened;
-      return completion({ content: 'late' });
-    };
-    const begun = ask(url, 'a question');
-    while (!server.requests.some(({ body }) => body['messages'])) await sleep(20);
-    process.emit('SIGTERM');
-    open();
-    const answer = await begun;
-    expect([answer.status, answer.headers.get('x-campaign-policy')]).toEqual([200, 'books']);
-    expect(await answer.text()).toMatch(/late[^]*\[DONE\]/);
-    await serving;
-  } finally {
-    printed.mockRestore();
-    noted.mockRestore();
-  }
+  atEnd(() => jest.restoreAllMocks());
+  server.health = 503;
+  const serving = serve('demo', options);
+  while (printed.mock.calls.length === 0) await Promise.race([sleep(20), serving]);
+  const { url } = JSON.parse(String(printed.mock.calls[0])) as { url: string };
+  while (noted.mock.calls.length === 0) await sleep(20);
+  expect(String(noted.mock.calls[0])).toContain(`warning: no policy server answers at ${server.url}`);
+  server.health = 200;
+  let open: () => void = () => undefined;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  server.complete = async () => {
+    await opened;
+    return completion({ content: 'late' });
+  };
+  const begun = ask(url, 'a question');
+  while (!server.requests.some(({ body }) => body['messages'])) await sleep(20);
+  process.emit('SIGTERM');
+  open();
+  const answer = await begun;
+  expect([answer.status, answer.headers.get('x-campaign-policy')]).toEqual([200, 'books']);
+  expect(await answer.text()).toMatch(/late[^]*\[DONE\]/);
+  await serving;
 });

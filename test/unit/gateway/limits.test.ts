@@ -6,7 +6,7 @@ import { openFolderStore } from '../../../src/store/open-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { completion, type DialectServer, startDialectServer } from '../../support/dialect-server';
 import { fitByWords, startGateway } from '../../support/gateway';
-import { closedAfterwards } from '../../support/opened';
+import { atEnd, closedAfterwards } from '../../support/opened';
 import { temporaryFolder } from '../../support/temporary-folder';
 
 const store = openFolderStore(temporaryFolder());
@@ -114,14 +114,11 @@ test('bodies of millions of values are refused before they are parsed, and other
   const many = (field: string, value: string) => `{"model":"trace","${field}":[${`${value},`.repeat(2e6)}${value}]}`;
   const bodies = [many('messages', '{}'), many('stop', '1'), `[${'{},'.repeat(5e6)}{}]`, '['.repeat(15e6)];
   const parsed = jest.spyOn(JSON, 'parse');
-  try {
-    const refusals = bodies.map(async (body) => refusal(await ask('', {}, { body })));
-    expect((await ask('a book')).status).toBe(200);
-    expect(await Promise.all(refusals)).toEqual(bodies.map(() => [400, null]));
-    expect(Math.max(...parsed.mock.calls.map(([text]) => text.length))).toBeLessThan(10_000);
-  } finally {
-    parsed.mockRestore();
-  }
+  atEnd(() => parsed.mockRestore());
+  const refusals = bodies.map(async (body) => refusal(await ask('', {}, { body })));
+  expect((await ask('a book')).status).toBe(200);
+  expect(await Promise.all(refusals)).toEqual(bodies.map(() => [400, null]));
+  expect(Math.max(...parsed.mock.calls.map(([text]) => text.length))).toBeLessThan(10_000);
 });
 
 test('a body without an end is given up', async () => {

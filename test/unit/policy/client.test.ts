@@ -17,6 +17,7 @@ import {
   startDialectServer,
   vllmAnswer,
 } from '../../support/dialect-server';
+import { failing } from '../../support/failing';
 import { closedAfterwards } from '../../support/opened';
 import { temporaryFolder } from '../../support/temporary-folder';
 
@@ -82,11 +83,6 @@ const request = (changes: Partial<TurnRequest> = {}): TurnRequest => ({
 const ask = (from = client, policy = base) => from.sample(request({ policy }));
 const calls = () => server.requests.map(({ call }) => call.replace('/v1/', ''));
 const asked = (call: string) => calls().filter((one) => one === `POST ${call}`).length;
-const failure = (type: FailureType, said = '', more: object = {}) => ({
-  type,
-  message: expect.stringContaining(said) as string,
-  ...more,
-});
 
 describe('a turn', () => {
   test('is asked in the dialect; message, ids and log-probs are handed out', async () => {
@@ -138,7 +134,7 @@ describe('an answer that is none', () => {
     ['finish_reason abort', completion({ content: 'half' }, 'abort'), 'PolicyServerError'],
   ])('lacks %s', async (said, answer, type) => {
     server.complete = () => answer;
-    await expect(ask()).rejects.toMatchObject(failure(type, said, { retryable: type === 'PolicyServerError' }));
+    await expect(ask()).rejects.toMatchObject(failing(type, said, { retryable: type === 'PolicyServerError' }));
   });
 
   type Row = [string, DialectServer['complete'], FailureType, boolean, string];
@@ -165,7 +161,7 @@ describe('an answer that is none', () => {
     ['401', refuse(401, { message: 'Unauthorized' }), 'PolicyServerWrong', false, 'set POLICY_SERVER_API_KEY'],
   ])('is %s', async (_, complete, type, retryable, said) => {
     server.complete = complete;
-    await expect(ask()).rejects.toMatchObject(failure(type, said, { retryable }));
+    await expect(ask()).rejects.toMatchObject(failing(type, said, { retryable }));
     // One request each: retries are the caller's. (A model that is not known is loaded and asked again, once.)
     expect(asked('chat/completions')).toBe(type === 'PolicyNotLoaded' ? 2 : 1);
     expect(await client.reachable()).toBe(true);
@@ -217,7 +213,7 @@ describe('an adapter', () => {
     [400, 'lora_path /x: the base model has no linear module conv.1', 'no linear module'],
   ])('that is refused is not waited for: %d %s', async (status, message, said) => {
     server.load = loading(status, message);
-    const refused = failure('AdapterRefused', said, { retryable: false });
+    const refused = failing('AdapterRefused', said, { retryable: false });
     await expect(ask(client, mixOf(await adapter('x')))).rejects.toMatchObject(refused);
     expect(loads()).toBe(1);
   });
@@ -229,7 +225,7 @@ describe('an adapter', () => {
   ])('is not to blame for a server that breaks down: %s', async (message, health) => {
     server.load = loading(500, message);
     server.health = health;
-    const broken = failure('PolicyServerError', '', { retryable: true });
+    const broken = failing('PolicyServerError', '', { retryable: true });
     await expect(ask(client, mixOf(await adapter('x')))).rejects.toMatchObject(broken);
   });
 
@@ -242,7 +238,7 @@ describe('an adapter', () => {
     await modelFor(worker, y);
     expect(server.adapters.get(nameOf(y))).toBe('fetched');
     server.complete = refuse(400, { message: `LoRA adapter '${nameOf(z)}' was found but could not be loaded.` });
-    await expect(modelFor(worker, z)).rejects.toMatchObject(failure('AdapterRefused', '--max-lora-rank'));
+    await expect(modelFor(worker, z)).rejects.toMatchObject(failing('AdapterRefused', '--max-lora-rank'));
   });
 
   test('is loaded again, once, after a restart of the server; so is a merged one', async () => {
@@ -273,11 +269,7 @@ describe('a policy of several adapters', () => {
 });
 
 describe('the base model', () => {
-  const wrong = (said: string | RegExp) => ({
-    type: 'WrongBaseModel',
-    retryable: true,
-    message: expect.stringMatching(said) as string,
-  });
+  const wrong = (said: string | RegExp) => failing('WrongBaseModel', said, { retryable: true });
 
   test('if it is another is refused by what is served, what is wanted and the fix, before anything is asked of it', async () => {
     server.root = OTHER;

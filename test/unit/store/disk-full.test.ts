@@ -8,6 +8,7 @@ import { openFolderStore, removeLeftovers } from '../../../src/store/open-store'
 import type { ArtifactStore } from '../../../src/store/store';
 import type { ScoredRollout } from '../../../src/domain/rollout';
 import { Chunks } from '../../../src/rollout/chunks';
+import { failing } from '../../support/failing';
 
 const mounted = (folder: string, options: string): boolean =>
   spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder]).status === 0;
@@ -66,11 +67,7 @@ const big = (key: string, fill_ = 1) => ({
   inputs: [],
   mediaType: 'x/y',
 });
-const full = (path: string) => ({
-  type: 'DiskFull',
-  retryable: true,
-  message: expect.stringContaining(`the disk is full: no room for ${path}`) as string,
-});
+const full = (path: string) => failing('DiskFull', `the disk is full: no room for ${path}`, { retryable: true });
 
 (canMount ? describe : describe.skip)('a disk that is full (needs root, to mount a small one)', () => {
   beforeEach(() => {

@@ -17,6 +17,7 @@ import type { TrainHeartbeat } from '../../../src/domain/work';
 import type { PolicyClient } from '../../../src/policy/client';
 import { spentOf } from '../../../src/llm/spending';
 import { putPlan } from '../../support/activity-inputs';
+import { failing } from '../../support/failing';
 import { registry, shopParts } from '../../support/kinds';
 import { dealGpus } from '../../../src/training/learner-process';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
@@ -281,10 +282,9 @@ test('a Tinker server’s learner has its own Python, the worker’s server and 
     { recursive: true },
   );
   damage(paid.metrics.sha256);
-  await expect(train(poor)).rejects.toMatchObject({
-    type: 'BudgetSpent',
-    message: expect.stringContaining('budget.dollars is 3: campaign one has spent 3.00 dollars on 2') as string,
-  });
+  await expect(train(poor)).rejects.toMatchObject(
+    failing('BudgetSpent', 'budget.dollars is 3: campaign one has spent 3.00 dollars on 2'),
+  );
   expect((await train({ asked: { trainer: server } })).steps).toBe(local.steps);
   expect(await spentOf({ store: store(), campaign: 'one' })).toEqual([
     {
