@@ -7,8 +7,8 @@ module.exports = {
   globalSetup: './test/support/services.ts',
   globalTeardown: './test/support/stop-services.ts',
   testSequencer: './test/support/sequencer.mjs',
-  // Many tests flush files or start processes: on busy cores they take long, and none of them is about time.
-  testTimeout: 30_000,
+  // Many tests flush files or start processes: on busy cores they take long, and none of them is about time. Only those that take longer say so.
+  testTimeout: 300_000,
   // Dynamic imports of sources name the file that the compiler makes of them.
   moduleNameMapper: {
     '^(\\.{1,2}/.*)\\.js$': '$1',

@@ -28,11 +28,11 @@ beforeAll(async () => {
   const env = { ...s3.env, CAMPAIGN_STORE: url, CAMPAIGN_HOME: inRoot('server') };
   server = await startEmbeddedServer({ model, env });
   client = policyClient({ url: server.url, store });
-}, 240_000);
+});
 afterAll(async () => {
   client?.close();
   await server?.stop();
-}, 60_000);
+});
 
 const stored = (name: string) => store.putFolder({ key: name, producer: 'test', inputs: [], folder: inRoot(name) });
 const fetched = () => readdirSync(join(inRoot('server'), 'cache', 'served'));
@@ -52,7 +52,7 @@ test('an adapter is fetched into a cache of the server, and into none of the wor
   expect((await roll(ref)).summary).toMatchObject({ scored: 4, broken: 0 });
   expect(fetched()).toEqual([ref.sha256]);
   expect(existsSync(join(inRoot('worker'), 'folders'))).toBe(false);
-}, 120_000);
+});
 
 test('an adapter whose bytes are others in the bucket is refused', async () => {
   const ref = await stored('wrong');
@@ -62,4 +62,4 @@ test('an adapter whose bytes are others in the bucket is refused', async () => {
   await s3.client.send(new PutObjectCommand({ Bucket: bucket, Key, Body: 'other bytes' }));
   await expect(roll(ref)).rejects.toMatchObject({ type: 'AdapterRefused' });
   expect(fetched()).not.toContain(ref.sha256);
-}, 120_000);
+});

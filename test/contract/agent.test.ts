@@ -37,7 +37,7 @@ beforeAll(async () => {
 afterAll(async () => {
   client.close();
   await server.stop();
-}, 30_000);
+});
 
 const played = (environment: Environment, task = 'train-0', more: { signal?: AbortSignal } = {}) =>
   playedAlone(task, { environment, client, policy, seed: 3, ...more });
@@ -117,7 +117,7 @@ test('what an agent leaves and comes back to is one row, what it forks and compa
   const answered = [...first!.promptIds, ...first!.completionIds.slice(0, first!.turns[0]!.end)];
   expect(fork!.promptIds.slice(0, answered.length)).toEqual(answered);
   expect(messages.filter(({ role }) => role === 'system')).toHaveLength(3);
-}, 60_000);
+});
 
 test('what was being sampled when the program ended is no turn of its rollout', async () => {
   const environment = program(`
@@ -141,7 +141,7 @@ test('what was being sampled when the program ended is no turn of its rollout', 
   const rollout = await playedAlone('train-0', { environment, client: slow, policy, seed: 3 });
   expect([asked, rollout.steps, rollout.rows.length, rollout.reward]).toEqual([2, 1, 1, 1]);
   expect(rollout.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'user']);
-}, 60_000);
+});
 
 test('a service is asked over HTTP as docs/agents.md says, for several rollouts at once', async () => {
   const service = closedAfterwards(
@@ -165,7 +165,7 @@ test('a service is asked over HTTP as docs/agents.md says, for several rollouts 
     value: { reward: 0.5, messages: [{ content: 'cancel the red lamp train-1' }, {}] },
   });
   expect(broken).toMatchObject({ reason: { message: expect.stringMatching(/exit code 22.*error: 500/s) as string } });
-}, 120_000);
+});
 
 test('a stream, a reward in a file, a grader, and a limit on requests', async () => {
   const streamed = `const text = await ask([user], { stream: true, tools });`;
@@ -184,7 +184,7 @@ test('a stream, a reward in a file, a grader, and a limit on requests', async ()
   const failing = `reward(1); while (!(await ask([user])).status); process.exit(1);`;
   expect(await played(program(failing, { maxSteps: 1 }))).toMatchObject({ reward: 0, stopReason: 'max_steps' });
   expect(await played(program(failing, { maxSteps: 1, grader }))).toMatchObject({ reward: 1 });
-}, 60_000);
+});
 
 test('a rollout that is given up ends its grader, and its folder goes, however deep it is', async () => {
   const file = join(root, 'grading');
@@ -202,7 +202,7 @@ test('a rollout that is given up ends its grader, and its folder goes, however d
   const [folder] = told();
   expect(processesWith('600.25')).toEqual([]);
   expect(existsSync(folder!)).toBe(false);
-}, 60_000);
+});
 
 const refused = 'while (!(await ask([user])).status);';
 
@@ -218,13 +218,9 @@ test.each<[name: string, text: string, problem: string, changes?: Parameters<typ
     'for 3 s and was killed',
     { silenceSeconds: 3 },
   ],
-])(
-  'a program %s is broken',
-  async (_, text, problem, changes = {}) => {
-    await expect(played(program(text, changes))).rejects.toMatchObject(failing('EnvironmentFailed', problem));
-  },
-  60_000,
-);
+])('a program %s is broken', async (_, text, problem, changes = {}) => {
+  await expect(played(program(text, changes))).rejects.toMatchObject(failing('EnvironmentFailed', problem));
+});
 
 test('an answer that its program did not wait for is that of the same question, asked again', async () => {
   const file = join(root, 'given-up');
@@ -241,7 +237,7 @@ test('an answer that its program did not wait for is that of the same question, 
   await sleep(50);
   expect(await episode.step({ role: 'assistant', content: 'well' })).toMatchObject({ done: true });
   expect(await episode.evaluate('agent_stop')).toMatchObject({ reward: 1 });
-}, 60_000);
+});
 
 test('a check starts it on three tasks and says what was seen, or what is wrong', async () => {
   const said: string[] = [];
@@ -272,4 +268,4 @@ test('a check starts it on three tasks and says what was seen, or what is wrong'
   controller.abort(new Error('interrupted'));
   await expect(waiting).rejects.toThrow('interrupted');
   expect(folders()).toEqual(before);
-}, 120_000);
+});

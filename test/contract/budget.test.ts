@@ -63,7 +63,7 @@ describe.each(Object.keys(openers))('a budget in a %s', (kind) => {
     const more = await work(open());
     expect((payments + more) * 100).toBeLessThanOrEqual(TOKENS);
     await expect(work(open())).resolves.toBe(0);
-  }, 120_000);
+  });
 
   test('counts a record whose writing failed once, if it is there all the same', async () => {
     const store = open();

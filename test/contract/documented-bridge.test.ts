@@ -36,20 +36,16 @@ const withReference = (source: string): string =>
 test.each([
   ['as it is', documented(), {}],
   ['with a reference', withReference(documented()), { actions: [{ name: 'answer', arguments: { sum: 5 } }], tell: [] }],
-])(
-  'the documented bridge keeps the contract, %s',
-  async (_, source, reference) => {
-    const open = bridgeOf(source);
-    const environment = await open();
-    expect(await checkEnvironment(environment, { again: open })).toEqual([]);
-    const episode = await environment.reset({ id: 'train-2', seed: 1 });
-    const toolCalls = [{ id: 'c', name: 'answer', arguments: { sum: 5 } }];
-    expect(await episode.step({ role: 'assistant', content: '', toolCalls })).toMatchObject({
-      messages: [{ content: 'ok' }],
-    });
-    expect(await episode.evaluate('max_steps')).toMatchObject(
-      'actions' in reference ? { reward: 1, reference } : { reward: 1, breakdown: {} },
-    );
-  },
-  20_000,
-);
+])('the documented bridge keeps the contract, %s', async (_, source, reference) => {
+  const open = bridgeOf(source);
+  const environment = await open();
+  expect(await checkEnvironment(environment, { again: open })).toEqual([]);
+  const episode = await environment.reset({ id: 'train-2', seed: 1 });
+  const toolCalls = [{ id: 'c', name: 'answer', arguments: { sum: 5 } }];
+  expect(await episode.step({ role: 'assistant', content: '', toolCalls })).toMatchObject({
+    messages: [{ content: 'ok' }],
+  });
+  expect(await episode.evaluate('max_steps')).toMatchObject(
+    'actions' in reference ? { reward: 1, reference } : { reward: 1, breakdown: {} },
+  );
+});

@@ -32,11 +32,11 @@ beforeAll(async () => {
   base = { base: server.base, adapters: [] };
   store = openFolderStore(join(root, 'store'));
   client = policyClient({ url: server.url, store });
-}, 300_000);
+});
 afterAll(async () => {
   client.close();
   await server.stop();
-}, 30_000);
+});
 
 let base: FixedPolicy;
 const request = (changes: Partial<TurnRequest> = {}): TurnRequest => ({
@@ -79,7 +79,7 @@ test('a restart with another base model is noticed, and so is the right one afte
   server = await startEmbeddedServer({ model, args: port });
   await client.sample(request()).catch(() => undefined);
   expect((await client.sample(request({ sampling: greedy }))).tokenIds).toEqual(before.tokenIds);
-}, 300_000);
+});
 
 test('it does what a campaign asks of a policy server; turns that render otherwise are continued as they were sampled', async () => {
   const hermes = join(root, 'hermes');
@@ -111,4 +111,4 @@ test('it does what a campaign asks of a policy server; turns that render otherwi
   expect(await direct.derender({ chat_request, generate_response: { choices } })).toMatchObject({
     choices: [{ message: { content: null, tool_calls: [{ function: { name: 'get_account' } }] } }],
   });
-}, 300_000);
+});

@@ -114,7 +114,7 @@ test('what Python fits, TypeScript applies', async () => {
   const made = { ...found, maker: router.identity, options: optionsOf(names) };
   expect((await choose('please cancel item 77', made)).chosen).toBe('cancels');
   expect((await choose('please return item 77', made)).chosen).toBe('returns');
-}, 120_000);
+});
 
 /** A base model that hears the wish, whatever example it is shown. */
 const listening: RouterContext['client'] = {
@@ -145,4 +145,4 @@ test('label_tokens: fitted and applied on what the base model says', async () =>
   expect(await labelling.choose({ fitted: made, messages, tools: [], seed: 1, signal })).toMatchObject({
     chosen: 'returns',
   });
-}, 120_000);
+});

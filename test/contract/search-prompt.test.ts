@@ -11,8 +11,6 @@ import { streamed } from '../support/model-endpoint';
 import { ROLLOUTS } from '../support/search-worker';
 import { newFolder } from '../support/temporary-folder';
 
-jest.setTimeout(300_000);
-
 /** Stands for the reflection model and is written for this test: what it is shown, and one `add` more. */
 const replyByTest = (question: string): string => `\`\`\`\n${question.split('```')[1]!.trim()} add\n\`\`\``;
 

@@ -347,7 +347,7 @@ describe('a store in a bucket', () => {
     const ref = await openS3().putFolder({ key: 'adapter', producer: 'train', inputs: [], folder });
     const there = readFileSync(join(await openS3().folder(ref), 'weights'));
     expect(sha256(there)).toBe(sha256(weights));
-  }, 300_000);
+  });
 
   test('the cache holds no more than it may, but for what was just used', async () => {
     const store = openS3(1_000_000);
@@ -387,7 +387,7 @@ describe('a store in a bucket', () => {
     await away.toMatchObject({ type: 'StoreUnavailable', retryable: true });
     await server.start();
     expect(await openS3().find('k')).toEqual(ref);
-  }, 300_000);
+  });
 
   test('a server that takes no notice of conditions is refused', async () => {
     const heedless = await startLoopback((request, response) => {

@@ -49,5 +49,4 @@ test.each(['SIGKILL', 'SIGSTOP'] as const)(
     expect(failed).not.toBe(0);
     expect(bridges()).not.toContain(failed);
   },
-  120_000,
 );

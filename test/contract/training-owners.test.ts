@@ -178,6 +178,5 @@ describe.each(Object.keys(stores))('in a %s', (kind) => {
       const numbers = await storeOn('seven').files.list('trainings/one/t/markers/');
       expect(numbers).toHaveLength(5);
     },
-    60_000,
   );
 });

@@ -12,7 +12,6 @@ import { uiOf } from '../../src/cli/services/processes';
 import { CampaignRun, command, repository, writeCampaign, type Line } from '../support/campaign-run';
 import { temporaryFolder } from '../support/temporary-folder';
 
-jest.setTimeout(5 * 60_000);
 const folder = temporaryFolder();
 const home = homeAt(join(folder, 'home'));
 mkdirSync(home.root);

@@ -5,4 +5,4 @@ import { checkModule } from '../../src/cli/check/module';
 test('refuse_forbidden_actions passes `campaign check`', async () => {
   const file = resolve(__dirname, '../../examples/modules/refuse_forbidden_actions.js');
   expect(await checkModule({ file, say: () => undefined })).toEqual([]);
-}, 60_000);
+});

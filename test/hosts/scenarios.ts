@@ -20,7 +20,7 @@ let between: Between;
 let reference: Report | undefined;
 beforeAll(async () => {
   between = await Between.start();
-}, 120_000);
+});
 afterEach(() => between.closeHosts());
 afterAll(() => between?.close());
 

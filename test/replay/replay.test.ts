@@ -5,7 +5,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { dataConverter, quiet, workflowBundle } from '../workflows/environment';
 
-jest.setTimeout(120_000);
 quiet();
 const folder = join(__dirname, 'histories');
 /** Version and workflow id. Child ids are derived from the workflow's own id, so replay needs it. */

@@ -34,7 +34,7 @@ export function sharedS3ForTests(use: (server: Pick<S3Server, 'env' | 'client'>)
     Object.assign(process.env, env);
     client = clientAt(env['AWS_ENDPOINT_URL_S3']!);
     use({ env, client });
-  }, 120_000);
+  });
   afterAll(() => client?.destroy());
 }
 
@@ -45,7 +45,7 @@ export function s3ServerForTests(use: (server: S3Server) => void): void {
     server = await startS3Server();
     Object.assign(process.env, server.env);
     use(server);
-  }, 120_000);
+  });
   afterAll(() => server?.close());
 }
 

@@ -123,7 +123,7 @@ afterAll(async () => {
   client?.close();
   await vllm?.stop();
   rmSync(root, { recursive: true, force: true });
-}, 60_000);
+});
 
 const ask = (policy: Parameters<PolicyClient['sample']>[0]['policy']) =>
   client.sample({

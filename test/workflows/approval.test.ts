@@ -6,7 +6,6 @@ import { campaignsOn, failureOf, latch, until } from './campaigns';
 import { timeSkipping } from './environment';
 import { type Activities, artifact, calibration, failure, REFUSE, selecting, TELL } from './fake-activities';
 
-jest.setTimeout(120_000);
 const { begin } = campaignsOn(timeSkipping, 'approval');
 const capabilities = { approval: { capabilities: true } };
 const environments = (maxRounds = 3) => ({ approval: { environments: true }, calibration: { maxRounds } });

@@ -8,7 +8,6 @@ import { campaignsOn, type Played } from './campaigns';
 import { timeSkipping } from './environment';
 import { type Activities, artifact, calibration, REFUSE, TELL } from './fake-activities';
 
-jest.setTimeout(120_000);
 const { play } = campaignsOn(timeSkipping, 'arms');
 const STEP = 32 * 16;
 

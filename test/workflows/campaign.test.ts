@@ -18,7 +18,6 @@ import {
 } from './fake-activities';
 import { failing } from '../support/failing';
 
-jest.setTimeout(120_000);
 const { env, begin, play, fail } = campaignsOn(timeSkipping);
 const SUM = `${REFUSE}+${TELL}`;
 const onTarget = { arms: [{ kind: 'grpo_target' }] };

@@ -21,7 +21,6 @@ import { startDevServer } from './environment';
 import { type Activities, calibration, failure, REFUSE, summary, TELL } from './fake-activities';
 import { inSteps } from '../support/stored-keys';
 
-jest.setTimeout(120_000);
 const { env, begin } = campaignsOn(startDevServer);
 let server: AnnouncedServer;
 beforeAll(async () => {

@@ -7,7 +7,6 @@ import { latch, until } from './campaigns';
 import { dataConverter, serverForTests, start, withWorkers, workflowBundle } from './environment';
 import { type Activities, config, fakeActivities, selecting, TELL } from './fake-activities';
 
-jest.setTimeout(120_000);
 const env = serverForTests();
 let n = 0;
 

@@ -14,7 +14,6 @@ import { type Latch, latch, until } from './campaigns';
 import { connectionTo, queues, serverForTests, start, workflowBundle } from './environment';
 import { artifact, config, fakeActivities, summary } from './fake-activities';
 
-jest.setTimeout(300_000);
 const root = temporaryFolder();
 const env = serverForTests();
 const temporal = () => ({ client: env().client, close: () => Promise.resolve() });

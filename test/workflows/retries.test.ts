@@ -9,7 +9,6 @@ import { campaignsOn } from './campaigns';
 import { STORE, timeSkipping } from './environment';
 import { type Activities, REFUSE, selecting, TELL } from './fake-activities';
 
-jest.setTimeout(300_000);
 const campaigns = campaignsOn(timeSkipping, 'retried');
 const { env } = campaigns;
 const now = () => env().currentTimeMs();

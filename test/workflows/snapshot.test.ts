@@ -20,7 +20,6 @@ import {
 } from './environment';
 import { type Activities, config, failure, fakeActivities } from './fake-activities';
 
-jest.setTimeout(60_000);
 const env = serverForTests();
 let temporal: Temporal;
 const ofServer = () => campaignsOf(temporal, { home: '/none', temporalAddress: env().address });

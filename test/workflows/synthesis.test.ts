@@ -5,7 +5,6 @@ import { campaignsOn } from './campaigns';
 import { timeSkipping } from './environment';
 import { artifact, calibration, failure, REFUSE, selecting, summary, TELL } from './fake-activities';
 
-jest.setTimeout(120_000);
 const { play } = campaignsOn(timeSkipping, 'synthesis');
 const FINDING = 'doing nothing scores 1.0';
 const EASY = 'success rate 0.9 is above 0.6';

@@ -11,7 +11,6 @@ import { putModule, run, shopTestTask } from '../../support/activity-inputs';
 import { temporaryFolder } from '../../support/temporary-folder';
 
 // A self-test plays a hundred seeds, which takes long on a busy machine.
-jest.setTimeout(120_000);
 const home = temporaryFolder();
 const store = openFolderStore(home);
 const environments = new EnvironmentPool(store, registry.environments);

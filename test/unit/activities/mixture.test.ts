@@ -15,7 +15,6 @@ import { putModule } from '../../support/activity-inputs';
 import { closedAfterwards } from '../../support/opened';
 import { temporaryFolder } from '../../support/temporary-folder';
 
-jest.setTimeout(60_000);
 const home = temporaryFolder();
 const store = openFolderStore(home);
 

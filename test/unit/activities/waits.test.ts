@@ -8,7 +8,6 @@ import { openFolderStore } from '../../../src/store/open-store';
 import { runPython } from '../../../src/policy/python';
 import { temporaryFolder } from '../../support/temporary-folder';
 
-jest.setTimeout(60_000);
 const home = temporaryFolder();
 const store = openFolderStore(join(home, 'artifacts'));
 const python = join(home, 'python');

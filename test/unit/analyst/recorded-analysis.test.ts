@@ -1,8 +1,6 @@
 /** The analyst selects what was planted from recorded replies of a language model, which the real client reads. */
 import { analyseRecorded } from '../../support/analyse-recorded';
 
-jest.setTimeout(180_000);
-
 /** The capabilities that mean the planted skills; the comments name the skills. */
 const sets = [
   [

@@ -19,7 +19,6 @@ import { closedAfterwards } from '../../support/opened';
 import { newFolder } from '../../support/temporary-folder';
 
 // Some of them start the trainer's Python several times, and torch in it: seconds each, and more on busy cores.
-jest.setTimeout(180_000);
 
 const home = homeAt(newFolder());
 const base = resolve('models/base');

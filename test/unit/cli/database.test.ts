@@ -10,8 +10,6 @@ import { waitUntil } from '../../../src/cli/services/processes';
 import { atEnd, newHome, supervise } from '../../support/supervised';
 import { restartPolicy } from '../../../src/cli/services/service';
 
-jest.setTimeout(120_000);
-
 function runIn(home: Home, options: { temporalAddress?: string } = {}) {
   const supervised = supervise(home, restartPolicy);
   const { supervisor, notes } = supervised;

@@ -12,7 +12,6 @@ import { homeAt } from '../../../src/cli/project';
 import { shopParts } from '../../support/kinds';
 import { newFolder } from '../../support/temporary-folder';
 
-jest.setTimeout(60_000);
 const repository = resolve(__dirname, '../../..');
 const shipped = join(repository, 'campaigns');
 const fixtures = join(repository, 'test', 'fixtures', 'given');

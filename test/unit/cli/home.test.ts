@@ -11,7 +11,6 @@ import { atEnd } from '../../support/opened';
 import { inSteps, storedKeys } from '../../support/stored-keys';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
 
-jest.setTimeout(120_000); // commands load what they need
 let root: string;
 eachTemporaryFolder((folder) => (root = folder));
 

@@ -12,8 +12,6 @@ import { projectRoot } from '../../../src/store/project-root';
 import { shopParts } from '../../support/kinds';
 import { newFolder } from '../../support/temporary-folder';
 
-jest.setTimeout(180_000);
-
 const COMMIT = `c0ffee${'0'.repeat(34)}`;
 const folder = newFolder();
 const before = { ...process.env };

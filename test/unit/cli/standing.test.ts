@@ -149,5 +149,5 @@ describe('without a server', () => {
     await expect(said('cancel', 'demo')).rejects.toThrow(UserError);
     const named = said('--temporal-address', temporalAddress, 'list');
     await expect(named).rejects.toThrow(temporalAddress);
-  }, 30_000);
+  });
 });

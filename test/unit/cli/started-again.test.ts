@@ -15,7 +15,6 @@ import { reportFixture } from '../../support/report-fixture';
 import { temporaryFolder } from '../../support/temporary-folder';
 import { bundled, connectionTo, serverForTests } from '../../workflows/environment';
 
-jest.setTimeout(120_000);
 const env = serverForTests();
 let workflowBundle: WorkflowBundleWithSourceMap;
 const home = homeAt(temporaryFolder());

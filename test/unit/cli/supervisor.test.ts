@@ -9,7 +9,6 @@ import { acquireLock, announce, isHeld, signalGroup, waitUntil } from '../../../
 import { supervised, type SupervisedRun } from '../../../src/cli/services/supervisor';
 import { newHome, service, steady, supervise } from '../../support/supervised';
 
-jest.setTimeout(60_000);
 afterEach(() => jest.restoreAllMocks());
 
 const isGone = (group: number) => waitUntil(() => !signalGroup(group, 0), 10);

@@ -8,7 +8,6 @@ import { stoppingWhenFaulty } from '../../../src/activities/errors';
 import { MAX_FAULTS } from '../../../src/domain/failures';
 import { bundled, connectionTo, serverForTests } from '../../workflows/environment';
 
-jest.setTimeout(180_000);
 const root = resolve(__dirname, '../../..');
 const env = serverForTests();
 let workflowBundle: WorkflowBundleWithSourceMap;

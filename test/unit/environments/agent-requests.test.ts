@@ -11,7 +11,6 @@ import { agentLimits } from '../../support/programs';
 import { scriptedPolicy } from '../../support/scripted-policy';
 import { temporaryFolder } from '../../support/temporary-folder';
 
-jest.setTimeout(120_000);
 const root = temporaryFolder();
 const tasks = join(root, 'tasks.jsonl');
 const ids = ['train-0', 'train-1', 'test-0'];

@@ -183,7 +183,7 @@ describe('hostile processes', () => {
     expect(bad).toMatchObject({ reason: failing('BadEnvironment', 'more than 16 Mi') });
     expect(String((bad as PromiseRejectedResult).reason).length).toBeLessThan(2000);
     expect(good).toMatchObject({ reason: { type: 'EnvironmentDied', retryable: true } });
-  }, 20_000);
+  });
 
   test('print of one among several: all of them may be tried again', async () => {
     for (const failed of await beside(`console.log('debug');`))

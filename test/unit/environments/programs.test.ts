@@ -132,7 +132,7 @@ describe.each(modes)('%s', (mode) => {
     worker.kill('SIGKILL');
     await once(worker, 'exit');
     await gone(left);
-  }, 60_000);
+  });
 
   test.each([
     ['an exit code', 'process.exit(7);', /ended with exit code 7\b/],
@@ -194,7 +194,7 @@ describe.each(modes)('%s', (mode) => {
     const [said, problems] = await Promise.all([text(worker.stdout), text(worker.stderr), once(worker, 'exit')]);
     expect({ said, problems }).toEqual({ said: 'true true false\n', problems: '' });
     expect(readFileSync(told, 'utf8')).toBe('process true 0\nagent true 0\ngrader true 0\n');
-  }, 60_000);
+  });
 
   const processes = `require('node:fs').readdirSync('/proc').filter((name) => Number(name))`;
   const own = `require('node:fs').existsSync('/proc/${process.pid}/stat')`;

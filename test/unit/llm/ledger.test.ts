@@ -195,4 +195,4 @@ test('two processes at one ledger: each reply is kept once, every payment is cou
   expect(even!.requests + odd!.requests).toBe(server.requests.length);
   expect((await process({ ask: seeds })).lines).toEqual(a!.lines);
   expect(await spent()).toEqual([even, odd]);
-}, 60_000);
+});

@@ -10,7 +10,7 @@ import { type OpenBrowser, openBrowser, viewsOf } from '../../support/browser';
 let browser: OpenBrowser;
 beforeAll(async () => {
   browser = await openBrowser();
-}, 60_000);
+});
 afterAll(() => browser.close());
 afterEach(() => expect(browser.problems.splice(0)).toEqual([]));
 

@@ -11,7 +11,6 @@ import { agentLimits } from '../../support/programs';
 import { scriptedPolicy } from '../../support/scripted-policy';
 import { temporaryStore } from '../../support/temporary-store';
 
-jest.setTimeout(60_000);
 let store: ArtifactStore;
 let root: string;
 temporaryStore((made, folder) => ([store, root] = [made, folder]));

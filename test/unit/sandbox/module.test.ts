@@ -4,8 +4,6 @@ import { MOST_STEPS, MOST_TOOLS, TEXT_CHARS } from '../../../src/sandbox/limits'
 import { SandboxError } from '../../../src/sandbox/sandbox';
 import { closedAfterwards } from '../../support/opened';
 
-jest.setTimeout(60_000);
-
 /** Counts steps, ends at "end", scores a quarter a step. */
 const parts = {
   describe: `({ policy: 'count .', tools: [{ name: 'look', description: '', parameters: {} }], maxSteps: 3 })`,

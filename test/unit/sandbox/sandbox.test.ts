@@ -6,7 +6,6 @@ import { openModule } from '../../../src/sandbox/module';
 import { openSandbox, type Sandbox, SandboxError, type SandboxOptions } from '../../../src/sandbox/sandbox';
 import { closedAfterwards } from '../../support/opened';
 
-jest.setTimeout(60_000);
 jest.mock('../../../src/sandbox/limits', () => ({
   ...jest.requireActual<object>('../../../src/sandbox/limits'),
   TURN_MS: 100,

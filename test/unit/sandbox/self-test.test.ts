@@ -1,8 +1,6 @@
 /** The self-test on modules of its own: one that passes, and what is found where a part of it is wrong. */
 import { selfTest } from '../../../src/sandbox/self-test';
 
-jest.setTimeout(120_000);
-
 /** Look the colour of a house up, paint it so, say done. */
 const parts = {
   helpers: `

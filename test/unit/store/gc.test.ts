@@ -9,8 +9,6 @@ import { age } from '../../support/aged';
 import { storedKeys } from '../../support/stored-keys';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
 
-jest.setTimeout(2 * 60_000);
-
 let root: string;
 let store: ArtifactStore;
 const open = () => openFolderStore(join(root, 'artifacts'));

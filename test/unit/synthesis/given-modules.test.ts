@@ -11,8 +11,6 @@ import { question } from '../../fixtures/synthesis/generate';
 import { closedAfterwards } from '../../support/opened';
 import { temporaryFolder } from '../../support/temporary-folder';
 
-jest.setTimeout(60_000);
-
 const library: EnvironmentDescription = {
   ...{ name: 'library', version: '1', policy: 'p', tools: [], maxSteps: 8, hasReference: true },
 };

@@ -7,8 +7,6 @@ import { readFixtureRollouts } from '../../support/fixture-rollouts';
 import { recordedModule } from '../../support/recorded-replies';
 import { sample } from '../../support/sample';
 
-jest.setTimeout(120_000);
-
 const examples = resolve(__dirname, '../../..', 'prompts', 'examples');
 const read = (name: string): string => readFileSync(join(examples, name), 'utf8');
 const writing = readFileSync(resolve(__dirname, '../..', 'fixtures', 'synthesis', 'writing-by-hand.js'), 'utf8');

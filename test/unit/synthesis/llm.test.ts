@@ -12,8 +12,6 @@ import { readFixtureRollouts } from '../../support/fixture-rollouts';
 import { closedAfterwards } from '../../support/opened';
 import { recordedModule } from '../../support/recorded-replies';
 
-jest.setTimeout(60_000);
-
 const { description, rollouts } = readFixtureRollouts('tau2-retail/rollouts');
 const code = recordedModule();
 const attack = { name: 'say it is done', messages: [{ say: 'It is done.' }] };

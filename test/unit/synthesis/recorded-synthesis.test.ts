@@ -6,8 +6,6 @@ import { synthesizers } from '../../../src/synthesis';
 import { discoverRecorded, readEvaluation, withRecorded } from '../../support/analyse-recorded';
 import { sample } from '../../support/sample';
 
-jest.setTimeout(300_000);
-
 const ROUNDS = 5;
 /** A busy machine counts more seconds for the same work. */
 const cpuMs = 10 * SELF_TEST_CPU_MS;

@@ -9,8 +9,6 @@ import { closedAfterwards } from '../../support/opened';
 import { sample } from '../../support/sample';
 import { capabilityNames, generate, shopTarget } from '../../fixtures/synthesis/generate';
 
-jest.setTimeout(120_000);
-
 let shop: EnvironmentDescription;
 let rollouts: ScoredRollout[];
 const open = (source: string): EnvironmentModule => closedAfterwards(openModule({ source }));

@@ -14,7 +14,6 @@ import { makeCertificates, startTemporalProxy } from '../../support/temporal-pro
 import { temporaryFolder } from '../../support/temporary-folder';
 import { serverForTests } from '../../workflows/environment';
 
-jest.setTimeout(120_000);
 const env = serverForTests();
 const folder = temporaryFolder();
 const of = makeCertificates(folder, 'server', 'client');

@@ -11,7 +11,6 @@ import {
 import { atEnd } from '../../support/opened';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
 
-jest.setTimeout(60_000);
 const script = resolve(__dirname, '../..', 'fixtures', 'learners', 'scripted.mjs');
 const READY = ['say', '{"type":"ready","step":0}'];
 const DONE = ['say', '{"type":"done","step":0}'];

@@ -25,7 +25,6 @@ import { withFiles } from '../../support/counting-batch';
 import { poolOf } from '../../support/environment-pool';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
 
-jest.setTimeout(60_000);
 const trainer = resolve(__dirname, '../..', 'fixtures', 'learners', 'two-adapters.mjs');
 let home: string;
 let python: string;

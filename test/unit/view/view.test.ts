@@ -267,7 +267,7 @@ describe('served', () => {
     const again = await browser.open({ url: addressOf(new URL(address).hash.slice(1)) });
     await again.waitForSelector('.messages');
     expect(browser.problems).toEqual([]);
-  }, 60_000);
+  });
 
   test('a link from another site, such as Temporal’s UI, leads to the page in a browser that has the cookie', async () => {
     const link = `<a href="${listening.url}/demo/">the page</a>`;
@@ -281,7 +281,7 @@ describe('served', () => {
     await page.waitForSelector('nav a');
     const stranger = await browser.open({ url: listening.url });
     expect(await stranger.locator('body').innerText()).toContain('campaign view');
-  }, 60_000);
+  });
 
   test('a conversation is whole: messages with calls, what it came to, labels, where the failure begins', async () => {
     const { text, headers } = await ask(`/demo/api/rollouts/${keyOf('a')}`);
