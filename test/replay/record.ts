@@ -10,6 +10,7 @@ import { dirname, join } from 'node:path';
 import type { Answer, Decision } from '../../src/domain/approval';
 import { languageModelSchema } from '../../src/domain/endpoints';
 import type { FailureType } from '../../src/domain/failures';
+import { until } from '../workflows/campaigns';
 import { devServer, quiet, start, withWorkers } from '../workflows/environment';
 import { artifact, calibration, config, fakeActivities, summary, type Activities } from '../workflows/fake-activities';
 
@@ -32,11 +33,8 @@ const failed = (type: FailureType) => ApplicationFailure.create({ type, message:
 
 /** Until something waits for approval; what it is. */
 async function waiting(handle: WorkflowHandle): Promise<string> {
-  for (;;) {
-    const asked = await handle.query<{ waiting: { of: string } } | null>('approval').catch(() => null);
-    if (asked) return asked.waiting.of;
-    await new Promise((next) => setTimeout(next, 100));
-  }
+  const asked = () => handle.query<{ waiting: { of: string } } | null>('approval').catch(() => null);
+  return (await until(asked)).waiting.of;
 }
 const decide = async (handle: WorkflowHandle, answer: Answer) =>
   handle.executeUpdate<Decision, [Answer]>('decide', { args: [{ ...answer, of: await waiting(handle) }] });

@@ -18,3 +18,5 @@ export const shopParts = {
   analyst: { kind: 'rules' },
   synthesizer: { kind: 'generators' },
 };
+/** A campaign on the shop that says nothing more. */
+export const shopCampaign = { name: 'shop', ...shopParts, baseModel: { path: 'models/base' } };

@@ -8,7 +8,7 @@ import type { ArtifactRef } from '../../src/domain/artifacts';
 import type { FailureType } from '../../src/domain/failures';
 import type { CampaignRecord } from '../../src/domain/results';
 import type { FixedPolicy, RolloutSummary } from '../../src/domain/rollout';
-import { shopParts } from '../support/kinds';
+import { shopCampaign } from '../support/kinds';
 
 /** Whose workers the fake `prepare` names. */
 export const POOL = 'pool';
@@ -21,13 +21,7 @@ export const artifact = (name: string): ArtifactRef => ({
 });
 
 export const config = (fields: object = {}): Campaign =>
-  campaignSchema.parse({
-    name: 'test',
-    ...shopParts,
-    baseModel: { path: 'models/base' },
-    training: { steps: 4, checkpointEvery: 2 },
-    ...fields,
-  });
+  campaignSchema.parse({ ...shopCampaign, training: { steps: 4, checkpointEvery: 2 }, ...fields });
 
 export const adapter = (name: string): FixedPolicy => ({
   base: 'base@1',

@@ -6,7 +6,7 @@ import type { SearchPromptInput } from '../../../src/activities/types';
 import { openFolderStore } from '../../../src/store/open-store';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
 import { languageModelSchema } from '../../../src/domain/endpoints';
-import { registry, shopParts } from '../../support/kinds';
+import { registry, shopCampaign } from '../../support/kinds';
 import { putPlan, run } from '../../support/activity-inputs';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
 import { poolOf } from '../../support/environment-pool';
@@ -27,7 +27,7 @@ test('its process is given neither keys nor anything else of the environment', a
     environments: poolOf(async () => ({ ...environment, describe: async () => described })),
   });
   const { arms } = campaignFileSchema(registry).parse({
-    ...{ name: 'x', ...shopParts, baseModel: { path: '/base' } },
+    ...shopCampaign,
     arms: [{ kind: 'gepa', validationTasks: 2, reflection: model, place: 'instead', minibatchSize: 1 }],
   });
   const input: SearchPromptInput = {

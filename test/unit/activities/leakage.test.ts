@@ -7,7 +7,7 @@ import type { SynthesisRound } from '../../../src/domain/calibration';
 import { campaignSchema } from '../../../src/domain/campaign';
 import type { ArmResult, CampaignRecord, CapabilityResult } from '../../../src/domain/results';
 import type { RolloutSummary } from '../../../src/domain/rollout';
-import { registry, shopParts } from '../../support/kinds';
+import { registry, shopCampaign } from '../../support/kinds';
 import { put, putModule, shopTestTask } from '../../support/activity-inputs';
 import { putRollouts, scoredRollout } from '../../support/scored-rollout';
 import { temporaryFolder } from '../../support/temporary-folder';
@@ -17,9 +17,7 @@ const environments = new EnvironmentPool(store, registry.environments);
 afterAll(() => environments.close());
 
 const campaign = campaignSchema.parse({
-  name: 'checked',
-  ...shopParts,
-  baseModel: { path: 'models/base' },
+  ...shopCampaign,
   calibration: { seeds: 3 },
   training: { steps: 2, groupsPerStep: 2 },
   validation: { seeds: 5 },

@@ -11,7 +11,7 @@ import { homeAt, pythonPath } from '../../../src/cli/project';
 import type { Campaign } from '../../../src/domain/campaign';
 import type { Stage } from '../../../src/domain/work';
 import { campaign as campaignCommand } from '../../support/campaign-command';
-import { registry, shopParts } from '../../support/kinds';
+import { registry, shopCampaign } from '../../support/kinds';
 import { startChatServer } from '../../support/chat-server';
 import { answered, streamed } from '../../support/model-endpoint';
 import { startLoopback } from '../../support/loopback';
@@ -23,12 +23,7 @@ import { newFolder } from '../../support/temporary-folder';
 const home = homeAt(newFolder());
 const base = resolve('models/base');
 const campaign = (over: object = {}, model = newFolder()): Campaign =>
-  campaignFileSchema(registry).parse({
-    name: 'x',
-    ...shopParts,
-    baseModel: { path: model },
-    ...over,
-  });
+  campaignFileSchema(registry).parse({ ...shopCampaign, baseModel: { path: model }, ...over });
 const vllm = (url: string, more: object = {}) => ({ policyServer: { kind: 'vllm', url, ...more } });
 const program = (...command: string[]) => ({ kind: 'process', command });
 const supported = (file: string) => program(process.execPath, resolve('test/support', file));

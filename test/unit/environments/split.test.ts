@@ -1,7 +1,7 @@
 /** How a target's tasks are dealt out, and what is refused before any work. */
 import { campaignSchema, type Stage } from '../../../src/domain/campaign';
 import { splitTasks } from '../../../src/environments/split';
-import { shopParts } from '../../support/kinds';
+import { shopCampaign } from '../../support/kinds';
 
 const ids = (prefix: string, n: number) => Array.from({ length: n }, (_, i) => `${prefix}-${i}`);
 const split = (o: { train: number; groupsPerStep: number; arms?: object[]; skip?: number; until?: Stage }) =>
@@ -9,9 +9,7 @@ const split = (o: { train: number; groupsPerStep: number; arms?: object[]; skip?
     until: o.until,
     armKinds: [{ kind: 'on_target', trainsOnTarget: true }, { kind: 'other' }],
     campaign: campaignSchema.parse({
-      name: 'split',
-      ...shopParts,
-      baseModel: { path: 'models/base' },
+      ...shopCampaign,
       validation: { targetTasks: 10 },
       training: { groupsPerStep: o.groupsPerStep },
       arms: o.arms ?? [{ kind: 'on_target' }],

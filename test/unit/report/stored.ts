@@ -8,7 +8,7 @@ import type { CampaignRecord } from '../../../src/domain/results';
 import type { Purpose, Rollout, RolloutSummary } from '../../../src/domain/rollout';
 import { putRollouts } from '../../support/scored-rollout';
 import { temporaryFolder } from '../../support/temporary-folder';
-import { shopParts } from '../../support/kinds';
+import { shopCampaign } from '../../support/kinds';
 
 /** A store of a test file's own, and what puts something into it. */
 export function campaignStore(root = temporaryFolder()) {
@@ -28,10 +28,7 @@ export function campaignStore(root = temporaryFolder()) {
 
 /** A campaign that has its base rollouts, and nothing else yet. */
 export const startedCampaign = (baseRollouts: RolloutSummary, campaign: object = {}): CampaignRecord => ({
-  campaign: campaignSchema.parse({
-    ...{ name: 'built', ...shopParts, baseModel: { path: 'models/base' } },
-    ...campaign,
-  }),
+  campaign: campaignSchema.parse({ ...shopCampaign, ...campaign }),
   ...{ workflowId: 'built', startedAt: 0, finishedAt: 1000, stageSeconds: { rollouts: 1 } },
   prepared: {
     ...{ base: 'base@1', pool: 'pool', target: { name: 'shop', version: '1' }, plan: baseRollouts.ref },

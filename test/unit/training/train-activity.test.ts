@@ -18,7 +18,7 @@ import type { PolicyClient } from '../../../src/policy/client';
 import { spentOf } from '../../../src/llm/spending';
 import { putPlan } from '../../support/activity-inputs';
 import { failing } from '../../support/failing';
-import { registry, shopParts } from '../../support/kinds';
+import { registry, shopCampaign } from '../../support/kinds';
 import { dealGpus } from '../../../src/training/learner-process';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
 import { withFiles } from '../../support/counting-batch';
@@ -46,9 +46,7 @@ afterAll(() => (process.env = env));
 const store = () => openFolderStore(join(home, 'artifacts'));
 const trainingWith = (fields: object = {}) =>
   campaignSchema.parse({
-    name: 'trains',
-    ...shopParts,
-    baseModel: { path: 'models/base' },
+    ...shopCampaign,
     training: { steps: 2, checkpointEvery: 1, groupsPerStep: 1, groupSize: 2, ...fields },
   }).training;
 async function input(): Promise<TrainInput> {
