@@ -78,6 +78,17 @@ export const toolSchema = z.object({
 });
 export type ToolSchema = z.infer<typeof toolSchema>;
 
+export type NewCall = Omit<ToolCall, 'id'>;
+
+export const say = (content: string): AssistantMessage => ({ role: 'assistant', content });
+
+/** One message with these calls, under ids of their own. */
+export const callAll = (calls: readonly NewCall[]): AssistantMessage => ({
+  role: 'assistant',
+  content: '',
+  toolCalls: calls.map((call, n) => ({ ...call, id: `call_${n}` })),
+});
+
 /** Parses JSON before a piped schema; a text that is no JSON is an issue with a path, and not an exception. */
 export const jsonText = z.string().transform((text, context): unknown => {
   try {

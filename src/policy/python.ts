@@ -3,11 +3,11 @@
  * for too long is killed.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
+import { withTemporaryFolder } from '../store/durable-file';
 import { projectRoot } from '../store/project-root';
 import { keyVariables } from '../domain/allowed';
 import { OutsideFailure, reasonOf } from '../domain/failures';
@@ -82,15 +82,12 @@ export async function askPython<Answer>(o: {
   answer: z.ZodType<Answer>;
   program: Omit<Program, 'args'>;
 }): Promise<Answer> {
-  const folder = await mkdtemp(join(tmpdir(), 'trainer-'));
-  try {
+  return withTemporaryFolder('trainer-', async (folder) => {
     const [from, to] = [join(folder, 'question.json'), join(folder, 'answer.json')];
     await writeFile(from, JSON.stringify(o.question));
     await runPython({ ...o.program, args: [o.command, '--in', from, '--out', to] });
     return o.answer.parse(JSON.parse(await readFile(to, 'utf8')));
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  });
 }
 
 /** Rejects if the program can't be started, is aborted or takes too long. */

@@ -3,8 +3,8 @@
  * lines `// Attack: {"name": ..., "messages": [...]}`. They decide nothing and copy from what they are shown.
  */
 import { z } from 'zod';
-import type { AssistantMessage, Message, ToolSchema } from '../domain/messages';
-import { assistantMessages, callAll, callWith, contentsFrom, jsonOf, valuesNamed } from './conversation';
+import { type AssistantMessage, callAll, type Message, type ToolSchema } from '../domain/messages';
+import { assistantMessages, callWith, contentsFrom, jsonOf, valuesNamed } from './conversation';
 import { quoted } from './limits';
 import { type AuditPolicy, SHORTCUT } from './policies';
 

@@ -6,23 +6,13 @@ import {
   type AssistantMessage,
   callText,
   type JsonSchema,
+  jsonText,
   type Message,
   type ToolCall,
   type ToolSchema,
 } from '../domain/messages';
 import { quoted } from './limits';
 import { valuesIn, vocabularyOf } from './vocabulary';
-
-export type NewCall = Omit<ToolCall, 'id'>;
-
-export const say = (content: string): AssistantMessage => ({ role: 'assistant', content });
-
-/** One message with these calls, under ids of their own. */
-export const callAll = (calls: readonly NewCall[]): AssistantMessage => ({
-  role: 'assistant',
-  content: '',
-  toolCalls: calls.map((call, n) => ({ ...call, id: `call_${n}` })),
-});
 
 export const isWrite = ({ annotations }: ToolSchema): boolean => annotations?.readOnlyHint !== true;
 
@@ -68,14 +58,8 @@ const READ = { text: 2_000, observation: 20_000, records: 16, objects: 64, field
 type Fields = Record<string, unknown>;
 type Plain = string | number | boolean;
 
-export function jsonOf(content: string): object | undefined {
-  if (!/^\s*[{[]/.test(content)) return undefined;
-  try {
-    return JSON.parse(content) as object;
-  } catch {
-    return undefined;
-  }
-}
+export const jsonOf = (content: string): object | undefined =>
+  /^\s*[{[]/.test(content) ? (jsonText.safeParse(content).data as object | undefined) : undefined;
 
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -4,18 +4,24 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { countsOf, groupBy } from '../domain/statistics';
-import type { AssistantMessage, JsonSchema, Message, ToolCall, ToolSchema } from '../domain/messages';
+import {
+  type AssistantMessage,
+  callAll,
+  type JsonSchema,
+  type Message,
+  type NewCall,
+  say,
+  type ToolCall,
+  type ToolSchema,
+} from '../domain/messages';
 import {
   argumentsIn,
   assistantMessages,
-  callAll,
   callsIn,
   callWith,
   contentsFrom,
   isWrite,
-  type NewCall,
   recordsIn,
-  say,
   valuesNamed,
 } from './conversation';
 import type { Script, ScriptedEpisode } from './module';

@@ -1,7 +1,7 @@
 /** Durable files: data is written to a temporary file, flushed, and then given its name. Temporary files name host and process of their writer. */
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, open, readdir, rename, stat, unlink, writeFile } from 'node:fs/promises';
-import { hostname } from 'node:os';
+import { link, mkdir, mkdtemp, open, readdir, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
+import { hostname, tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { OutsideFailure } from '../domain/failures';
 
@@ -13,6 +13,19 @@ export const ifThere = <Result>(work: Promise<Result>): Promise<Result | undefin
     if (isCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
     throw error;
   });
+
+/** Runs `work` with a new folder of the system's temporary ones, which is removed in any case. */
+export async function withTemporaryFolder<Result>(
+  prefix: string,
+  work: (folder: string) => Promise<Result>,
+): Promise<Result> {
+  const folder = await mkdtemp(join(tmpdir(), prefix));
+  try {
+    return await work(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
 
 /** Flushes a file's bytes or a folder's entries: content and names are durable only then. */
 export async function flush(path: string): Promise<void> {

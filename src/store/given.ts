@@ -1,10 +1,10 @@
 /** Turns paths of a campaign file into places (domain/places.ts), which mean the same on every machine. Equal files have equal places. */
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { allowFolder } from '../domain/allowed';
 import { OutsideFailure } from '../domain/failures';
 import { isPlace, type Place, placeSchema } from '../domain/places';
+import { withTemporaryFolder } from './durable-file';
 import { digest, sha256 } from './hash';
 import { isInside } from './objects';
 import { projectRoot } from './project-root';
@@ -20,17 +20,14 @@ export async function give(
   const hashes = Object.entries(files).map(([path, body]) => [path, sha256(body)]);
   const contents = digest(Object.fromEntries(hashes));
   // A store may link the files that it takes, so it takes copies of the user's files.
-  const folder = await mkdtemp(join(tmpdir(), 'given-'));
-  try {
+  return withTemporaryFolder('given-', async (folder) => {
     for (const [path, body] of Object.entries(files)) {
       await mkdir(dirname(join(folder, path)), { recursive: true });
       await writeFile(join(folder, path), body);
     }
     await store.putFolder({ key: keyOf(contents), producer: 'start', inputs: [], folder });
     return { $given: contents, path: name };
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  });
 }
 
 /** The project's folder and its siblings; the project alone if it is at the top, as in a container. */

@@ -2,11 +2,10 @@
  * The artifact store's interface, and artifacts that hold JSON. Invariants: an artifact is written once under a key (a second put returns the first one);
  * a half-written artifact can never be read; every artifact knows its inputs, so that any figure leads back to rollouts.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ArtifactRef } from '../domain/artifacts';
 import { z } from 'zod';
+import { withTemporaryFolder } from './durable-file';
 import { canonical } from './hash';
 
 export interface Provenance {
@@ -103,12 +102,9 @@ export async function keptFolder(
 ): Promise<ArtifactRef> {
   const known = await store.find(about.key);
   if (known) return known;
-  const work = await mkdtemp(join(tmpdir(), 'kept-'));
-  try {
+  return withTemporaryFolder('kept-', async (work) => {
     const folder = join(work, 'folder');
     await write(folder);
-    return await store.putFolder({ ...about, folder });
-  } finally {
-    await rm(work, { recursive: true, force: true });
-  }
+    return store.putFolder({ ...about, folder });
+  });
 }

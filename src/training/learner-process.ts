@@ -6,6 +6,7 @@ import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { projectRoot } from '../store/project-root';
 import { OutsideFailure, reasonOf } from '../domain/failures';
+import { jsonText } from '../domain/messages';
 import { promptSchema } from '../domain/rollout';
 import { keyPipe } from '../domain/secrets';
 import { limitSilence, programEnvironment } from '../policy/python';
@@ -50,14 +51,8 @@ export type RolloutsRequest = Extract<LearnerMessage, { type: 'rollouts' }>;
 export type ReplyRequest = Extract<LearnerMessage, { type: 'reply' }>;
 
 function parseMessage(line: string): LearnerMessage {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    // No JSON is outside the protocol like any other line.
-  }
-  const parsed = messageSchema.safeParse(value);
-  if (parsed.success) return parsed.data;
+  const { data } = jsonText.pipe(messageSchema).safeParse(line);
+  if (data) return data;
   throw new OutsideFailure('TrainerDied', `the trainer wrote a line outside the protocol: ${line.slice(0, 200)}`);
 }
 

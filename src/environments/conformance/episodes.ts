@@ -8,7 +8,7 @@ import type {
   Evaluation,
   Reference,
 } from '../../domain/environment';
-import type { AssistantMessage } from '../../domain/messages';
+import { type AssistantMessage, callAll, say } from '../../domain/messages';
 import { isSuccess } from '../../domain/rollout';
 import { exampleArguments } from '../json-schema';
 import { EnvironmentError, quoted } from '../protocol';
@@ -50,13 +50,6 @@ export async function evaluationOf(episode: Episode): Promise<Evaluation | undef
   }
 }
 
-const say = (content: string): AssistantMessage => ({ role: 'assistant', content });
-const callsOf = (...calls: readonly Action[]): AssistantMessage => ({
-  role: 'assistant',
-  content: '',
-  toolCalls: calls.map((call, n) => ({ ...call, id: `call_${n}` })),
-});
-
 const CALLS = 6;
 
 /** Calls each of a few tools around the reference actions, then says the facts, which ends most conversations. */
@@ -66,7 +59,7 @@ export function busyScript({ tools }: EnvironmentDescription, reference?: Refere
     const known = actions.find((action) => action.name === name)?.arguments;
     return { name, arguments: known ?? exampleArguments(parameters) };
   });
-  return [...[...calls, ...actions, ...calls].map((call) => callsOf(call)), say(factsOf(tell))];
+  return [...[...calls, ...actions, ...calls].map((call) => callAll([call])), say(factsOf(tell))];
 }
 
 const factsOf = (tell: readonly string[]): string => [...tell, 'done .'].join(' . ');
@@ -81,10 +74,10 @@ export function mistakes(
   const calls = script.flatMap(({ toolCalls = [] }) => toolCalls);
   const several = [0, 1, 2].flatMap((n) => calls[n % calls.length] ?? []);
   return [
-    ...(several.length > 0 ? [['3 calls in one message', callsOf(...several)] as [string, AssistantMessage]] : []),
-    ['a call of an unknown tool', callsOf({ name: 'no_such_tool', arguments: {} })],
-    ['a call without arguments', callsOf({ name, arguments: {} })],
-    ['arguments of a wrong type', callsOf({ name, arguments: { ...wrong, unexpected: { nested: [null] } } })],
+    ...(several.length > 0 ? [['3 calls in one message', callAll(several)] as [string, AssistantMessage]] : []),
+    ['a call of an unknown tool', callAll([{ name: 'no_such_tool', arguments: {} }])],
+    ['a call without arguments', callAll([{ name, arguments: {} }])],
+    ['arguments of a wrong type', callAll([{ name, arguments: { ...wrong, unexpected: { nested: [null] } } }])],
     ['neither text nor calls', say('')],
   ];
 }
@@ -99,7 +92,7 @@ export async function unsolved(
   { actions, tell }: Reference,
 ): Promise<string | undefined> {
   const facts = Array<AssistantMessage>(WORDS).fill(say(factsOf(tell)));
-  const { results, evaluation } = await play(episode, [...actions.map((action) => callsOf(action)), ...facts]);
+  const { results, evaluation } = await play(episode, [...actions.map((action) => callAll([action])), ...facts]);
   if (!evaluation || isSuccess(evaluation)) return undefined;
   const answers = results.flatMap(({ messages }) =>
     messages.flatMap(({ role, content }) => (role === 'tool' ? [content] : [])),
