@@ -3,7 +3,7 @@ import { digest } from '../store/hash';
 import { runChecks, textOf, partChecks } from '../checks/check';
 import type { Campaign } from '../domain/campaign';
 import type { EnvironmentDescription, Split } from '../domain/environment';
-import { isFailure, OutsideFailure } from '../domain/failures';
+import { badInput, isFailure, OutsideFailure } from '../domain/failures';
 import type { Prepared } from '../domain/results';
 import { keepFingerprint, poolOf, servedBase } from '../policy/base-model';
 import type { Registry } from '../registry';
@@ -20,8 +20,7 @@ export async function prepare(
 ): Promise<Prepared> {
   const { store, environments, kinds, baseId } = deps;
   const { id } = campaign.baseModel;
-  if (id === undefined)
-    throw new OutsideFailure('BadInput', 'it was started by an older version; cancel it and start it again');
+  if (id === undefined) throw badInput('it was started by an older version; cancel it and start it again');
   const base = servedBase(id, campaign);
   if (campaign.policyServer.kind === 'vllm' && baseId === undefined) await fingerprinted(deps, id);
   const pool = campaign.workers.pool ?? poolOf({ store: await store.id(), base });
@@ -64,5 +63,5 @@ async function checkParts(kinds: Registry, campaign: Campaign, description: Envi
   const items = partChecks({ campaign, describe: async () => description, registry: kinds });
   const checks = await runChecks(items, { isMissing: (error) => isFailure(error, 'BadInput') });
   const problems = checks.filter(({ ok }) => !ok).map((check) => `${check.name}: ${textOf(check)}`);
-  if (problems.length > 0) throw new OutsideFailure('BadInput', problems.join('; '));
+  if (problems.length > 0) throw badInput(problems.join('; '));
 }

@@ -2,7 +2,7 @@
 import { digest, seedOf } from '../store/hash';
 import type { ArtifactStore } from '../store/store';
 import { CHARACTERS_A_TOKEN } from '../domain/endpoints';
-import { isFailure, OutsideFailure } from '../domain/failures';
+import { badInput, isFailure } from '../domain/failures';
 import type { Checkpoint, TrainingResult } from '../domain/results';
 import { bareEnvironment } from '../environments/child-process';
 import { answerOf, promptDigest } from '../llm/answer';
@@ -57,19 +57,15 @@ function jobOf(o: { input: SearchPromptInput; tasks: string[]; policy: string; r
   const wanted = Math.min(search.validationTasks, Math.floor(tasks.length / 2));
   const least = wanted + 2 * minibatchSize;
   if (wanted === 0 || minibatchSize > tasks.length - wanted)
-    throw new OutsideFailure('BadInput', `arm ${name}: ${tasks.length} train tasks are too few; raise rollouts.tasks`);
+    throw badInput(`arm ${name}: ${tasks.length} train tasks are too few; raise rollouts.tasks`);
   if (rollouts < least)
-    throw new OutsideFailure(
-      'BadInput',
+    throw badInput(
       `arm ${name}: it may make ${rollouts} rollouts, and needs ${least} to try one prompt ` +
         `(validationTasks ${wanted} + 2 x minibatchSize ${minibatchSize}); lower validationTasks`,
     );
   const prompt = search.prompt.trim() || (place === 'instead' ? policy.trim() : '');
   if (place === 'instead' && prompt === '')
-    throw new OutsideFailure(
-      'BadInput',
-      `arm ${name}: place is instead, but the target describes no policy text to replace; set prompt`,
-    );
+    throw badInput(`arm ${name}: place is instead, but the target describes no policy text to replace; set prompt`);
   return {
     seed: searchSeed,
     train: tasks.slice(wanted),

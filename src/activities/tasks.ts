@@ -14,7 +14,7 @@ import { forEachBounded } from '../domain/concurrency';
 import { leaksOf, messageHash, normalised } from '../sandbox/leakage';
 import { withModule } from '../sandbox/module';
 import { mixedTasks, seedsOfEach, seedTasks, TOGETHER } from '../domain/seeds';
-import { lookAt } from '../rollout/shown';
+import { lookAt, startOf } from '../rollout/shown';
 import type { Purpose } from '../domain/rollout';
 import type { Dependencies } from './context';
 import type { Environments } from './environments';
@@ -149,11 +149,7 @@ async function keptTexts({ store, environment, progress }: Asked): Promise<Map<s
     items: untold,
     concurrency: AT_ONCE,
     work: async (id) => {
-      const read = async () => {
-        const episode = await environment.reset({ id, seed: SEED });
-        await episode.close();
-        return taskText(episode.start.messages);
-      };
+      const read = async () => taskText((await startOf(environment)({ id, seed: SEED })).messages);
       const look = shown.get(id);
       const key = `test-text/${digest({ version: TEXTS_VERSION, shown: look })}`;
       const kept = look && (await keptJson(store, { key, producer: 'testTexts', inputs: [] }, read));

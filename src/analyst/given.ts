@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { digest } from '../store/hash';
 import { checkFile } from '../domain/allowed';
 import { capabilityNameSchema } from '../domain/capability';
-import { OutsideFailure, reasonOf } from '../domain/failures';
+import { badInput, reasonOf } from '../domain/failures';
 import { firstIssue } from '../domain/issues';
 import { defineKind, type Identity } from '../domain/kinds';
 import type { Analyst } from './analyst';
@@ -33,8 +33,6 @@ const fileSchema = z.strictObject({
   labels: z.undefined('label files were removed in 0.3; list the capabilities to train alone').optional(),
 });
 type GivenFile = Pick<z.infer<typeof fileSchema>, 'capabilities'>;
-
-const badInput = (message: string) => new OutsideFailure('BadInput', message);
 
 /** @throws BadInput that names file, field and value. */
 export async function readGivenFile(file: string): Promise<GivenFile> {

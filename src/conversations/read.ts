@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { OutsideFailure, reasonOf } from '../domain/failures';
+import { badInput, reasonOf } from '../domain/failures';
 import { countsOf } from '../domain/statistics';
 import { conversationsIn, fieldsIn } from './forms';
 import { isZip, readSamples, samplesIn } from './inspect-log';
@@ -26,7 +26,7 @@ export async function readConversations(o: {
   // One after the other: a shell gives thousands of names, and a process may not open as many files.
   for (const file of o.files) contents.push(await readOne(file, o.scorer));
   const problems = contents.flatMap((one) => [...one.problems, ...repeatedIds(one)]);
-  if (problems.length > 0) throw badInput(problems);
+  if (problems.length > 0) throw refusal(problems);
   const notes = contents.flatMap(({ file, warnings }) =>
     [...countsOf(warnings)].map(([text, count]) => `${file}: ${text} (${count})`),
   );
@@ -39,7 +39,7 @@ const firstProblems = (problems: readonly string[]): string[] =>
     ? [...problems.slice(0, SHOWN), `and ${problems.length - SHOWN} more like these`]
     : [...problems];
 
-const badInput = (problems: readonly string[]) => new OutsideFailure('BadInput', firstProblems(problems).join('\n'));
+const refusal = (problems: readonly string[]) => badInput(firstProblems(problems).join('\n'));
 
 /** The contents of one file. A file with problems is not used at all. */
 interface FileContents {
@@ -53,7 +53,7 @@ interface FileContents {
 
 async function readOne(file: string, scorer: string | undefined): Promise<FileContents> {
   const body = await readFile(file).catch((error: unknown) => {
-    throw badInput([`${file} can't be read: ${reasonOf(error)}; name a file of conversations`]);
+    throw refusal([`${file} can't be read: ${reasonOf(error)}; name a file of conversations`]);
   });
   const warnings: string[] = [];
   const contents = { file, conversations: [], warnings };
@@ -64,7 +64,7 @@ async function readOne(file: string, scorer: string | undefined): Promise<FileCo
       (error: unknown) => ({ ...contents, problems: [`${file}: can't be read (${reasonOf(error)}); ${CONVERT}`] }),
     );
   // Text has no zero among its first bytes.
-  if (body.subarray(0, 8192).includes(0)) throw badInput([`${file} is no text; name JSON lines or logs of Inspect`]);
+  if (body.subarray(0, 8192).includes(0)) throw refusal([`${file} is no text; name JSON lines or logs of Inspect`]);
   if (!isUtf8(body)) warnings.push('bytes that are not UTF-8 are read as U+FFFD');
   const value = jsonValue(body.toString('utf8').trim());
   const { samples } = fieldsIn(value);

@@ -131,6 +131,10 @@ export const CONVERSATION_FAILURES = [
 export const isFailure = (error: unknown, ...types: FailureType[]): error is OutsideFailure =>
   error instanceof OutsideFailure && types.includes(error.type);
 
+/** A failure that the user's input causes: the message names field, value and fix. */
+export const badInput = (message: string, cause?: unknown): OutsideFailure =>
+  new OutsideFailure('BadInput', message, cause);
+
 /** Returns the message of the BadInput that `work` throws; undefined where it throws none. */
 export function badInputIn(work: () => unknown): string | undefined {
   try {

@@ -1,7 +1,7 @@
 /** The ways to do one part of the method. A campaign file picks one by `kind`; it is in the keys of what it makes, with version and options. */
 import { z } from 'zod';
 import { type ArtifactRef, artifactRefSchema } from './artifacts';
-import { OutsideFailure } from './failures';
+import { badInput, OutsideFailure } from './failures';
 import { placeSchema } from './places';
 
 /** Fields of campaign files: a share, and a count. A larger count is a mistake. */
@@ -108,7 +108,7 @@ export function kindOf<K extends { kind: string; plugin?: string }>(
     );
   }
   const known = kinds.map((one) => one.kind).join(', ');
-  throw new OutsideFailure('BadInput', `kind "${kind}" is not known to this worker, which has ${known}; update it`);
+  throw badInput(`kind "${kind}" is not known to this worker, which has ${known}; update it`);
 }
 
 export type KindFields = Pick<KindDescription, 'kind' | 'options'>;

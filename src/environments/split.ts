@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { digest } from '../store/hash';
 import type { Campaign, Stage } from '../domain/campaign';
-import { OutsideFailure } from '../domain/failures';
+import { badInput } from '../domain/failures';
 import { type Prepared, subsets } from '../domain/results';
 
 const ids = z.array(z.string());
@@ -31,16 +31,15 @@ export function splitTasks(o: {
   const trainsOnTarget = campaign.arms.some((arm) =>
     armKinds.some((one) => one.kind === arm.kind && one.trainsOnTarget),
   );
-  const bad = (problem: string) => new OutsideFailure('BadInput', problem);
   if (train.length === 0 || ofValidation.length === 0 || test.length === 0)
-    throw bad(`the target has ${o.train.length} train and ${test.length} test tasks: it needs at least 2 and 1`);
+    throw badInput(`the target has ${o.train.length} train and ${test.length} test tasks: it needs at least 2 and 1`);
   if (until !== 'rollouts' && evaluation.skip >= test.length) {
     const has = `evaluation.skip is ${evaluation.skip}, but the target has ${test.length} test tasks`;
-    throw bad(`${has}; lower it to ${test.length - 1} or less`);
+    throw badInput(`${has}; lower it to ${test.length - 1} or less`);
   }
   if (until !== 'rollouts' && trainsOnTarget && groupsPerStep > train.length) {
     const has = `training.groupsPerStep is ${groupsPerStep}, but the target has ${train.length} train tasks`;
-    throw bad(`${has}; lower it to ${train.length}`);
+    throw badInput(`${has}; lower it to ${train.length}`);
   }
   return {
     train,

@@ -9,7 +9,7 @@ import { ifThere } from '../store/durable-file';
 import { digest, sha256 } from '../store/hash';
 import { keptFolder, keptJson, type ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
-import { OutsideFailure } from '../domain/failures';
+import { badInput } from '../domain/failures';
 import { jsonText } from '../domain/messages';
 import { type FixedPolicy, samplingSchema } from '../domain/rollout';
 import { type Fingerprint, fingerprintSchema } from '../policy/base-model';
@@ -51,7 +51,7 @@ async function readExportedRouter(folder: string): Promise<ExportedRouter> {
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   const problem = text === undefined ? 'is missing' : `${issue?.path.join('.') || 'the whole'}: ${issue?.message}`;
-  throw new OutsideFailure('BadInput', `${file}: ${problem}; name a folder that \`campaign export\` wrote`);
+  throw badInput(`${file}: ${problem}; name a folder that \`campaign export\` wrote`);
 }
 
 /** What a folder serves, with all that it needs in the store. */
@@ -100,10 +100,7 @@ async function checkLinks(folder: string): Promise<void> {
     const to = await ifThere(realpath(link));
     const isInside = [root, join(root, '..', '..', 'blobs')].some((one) => to?.startsWith(`${one}/`));
     if (to === undefined || !isInside || !(await stat(to)).isFile())
-      throw new OutsideFailure(
-        'BadInput',
-        `${link} is a link out of the folder, or to no file; put the file itself there`,
-      );
+      throw badInput(`${link} is a link out of the folder, or to no file; put the file itself there`);
   }
 }
 
@@ -122,7 +119,7 @@ async function filesIn(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => !entry.isDirectory() && entry.name !== 'README.md');
   if (files.length > 0) return files.map((entry) => relative(folder, join(entry.parentPath, entry.name))).sort();
-  throw new OutsideFailure('BadInput', `${folder} holds no adapter; export the campaign again`);
+  throw badInput(`${folder} holds no adapter; export the campaign again`);
 }
 
 async function fingerprintIn(folder: string): Promise<Fingerprint | undefined> {

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { keysOf } from '../store/campaign-index';
 import { readJson, type ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
-import { OutsideFailure } from '../domain/failures';
+import { badInput } from '../domain/failures';
 import { kindOf } from '../domain/kinds';
 import { policyNames } from '../domain/policies';
 import { fixedPolicySchema, type Policy, type Sampling } from '../domain/rollout';
@@ -34,10 +34,7 @@ export function routerIn({ router, campaign }: Report): ArtifactRef {
   const [ref] = router?.crossValidation.routed.from ?? [];
   if (ref) return ref;
   const why = campaign.stage === LAST_STAGE ? 'its router could not be fitted' : `it stopped after ${campaign.stage}`;
-  throw new OutsideFailure(
-    'BadInput',
-    `campaign ${campaign.name} has no router (${why}); go on with \`campaign run FILE\`, then ask again`,
-  );
+  throw badInput(`campaign ${campaign.name} has no router (${why}); go on with \`campaign run FILE\`, then ask again`);
 }
 
 /** Throws PluginMissing where the router is of a plug-in that `routers` lack. */

@@ -8,7 +8,7 @@ import { Agent, fetch, type Response } from 'undici';
 import { z } from 'zod';
 import { checkVariable } from '../domain/allowed';
 import { modelUsageSchema, type ModelUsage, tokensOf } from '../domain/endpoints';
-import { type FailureType, OutsideFailure, reasonOf } from '../domain/failures';
+import { badInput, type FailureType, OutsideFailure, reasonOf } from '../domain/failures';
 import { getOrMake } from '../domain/maps';
 import { quoteLine, toWellFormed } from '../domain/plain-text';
 import { callSchema } from '../policy/wire';
@@ -307,10 +307,7 @@ export function keyOf(
   checkVariable(field, variable, url);
   const key = process.env[variable]?.trim();
   const wrong = (problem: string) =>
-    new OutsideFailure(
-      'BadInput',
-      `${field} is ${variable}, and this variable ${problem}; set it to the endpoint's key`,
-    );
+    badInput(`${field} is ${variable}, and this variable ${problem}; set it to the endpoint's key`);
   if (!key) throw wrong('is not set');
   if (!/^[\x21-\x7e]+$/.test(key)) throw wrong('holds characters that no key has');
   return key;

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { canonical } from '../store/hash';
 import { type ArtifactStore, readJson } from '../store/store';
-import { OutsideFailure } from '../domain/failures';
+import { badInput } from '../domain/failures';
 import { costOf, modelUsageSchema, type Budget, type PayingRole } from '../domain/endpoints';
 import { getOrMake } from '../domain/maps';
 import type { Ledger, Paid } from './model';
@@ -60,8 +60,7 @@ export function openLedger({ store, campaign, budget, role, onPaid }: LedgerOpti
 
     async permit({ ended, field, price }) {
       if (budget.dollars !== undefined && price === undefined)
-        throw new OutsideFailure(
-          'BadInput',
+        throw badInput(
           `budget.dollars is ${budget.dollars}, and ${field} has no price to count dollars by; set ${field}.price, or budget.tokens instead`,
         );
       await spending.permit({ budget, role, ended });

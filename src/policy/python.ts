@@ -10,7 +10,7 @@ import { z } from 'zod';
 import { withTemporaryFolder } from '../store/durable-file';
 import { projectRoot } from '../store/project-root';
 import { keyVariables } from '../domain/allowed';
-import { OutsideFailure, reasonOf } from '../domain/failures';
+import { badInput, OutsideFailure, reasonOf } from '../domain/failures';
 import { jsonText } from '../domain/messages';
 import { isSecret, keyPipe } from '../domain/secrets';
 
@@ -60,8 +60,7 @@ export async function runPython(program: Program): Promise<void> {
     signal?.throwIfAborted();
     if (error instanceof OutsideFailure) throw error;
     const cause = `python ${python}: ${reasonOf(error)}`;
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT')
-      throw new OutsideFailure('BadInput', `${cause}; run make install`, error);
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw badInput(`${cause}; run make install`, error);
     throw new OutsideFailure('PythonFailed', cause, error);
   });
   if (code === 0) return;
@@ -70,7 +69,7 @@ export async function runPython(program: Program): Promise<void> {
     killedBy === 'SIGKILL' ? ' (memory ran out? take a smaller base model, or give the machine more memory)' : '';
   const how = killedBy ? `was killed by ${killedBy}${reason}` : `ended with code ${code}`;
   // The program's own message says what to change in the input.
-  if (code === REFUSED) throw new OutsideFailure('BadInput', `trainer ${said}`);
+  if (code === REFUSED) throw badInput(`trainer ${said}`);
   const type = NO_ROOM.test(said) ? 'DiskFull' : 'PythonFailed';
   throw new OutsideFailure(type, `trainer ${args[0]} ${how}: ${said}`);
 }

@@ -4,7 +4,7 @@
  */
 import { digest } from '../store/hash';
 import { createLimit } from '../domain/concurrency';
-import type { Environment } from '../domain/environment';
+import type { Environment, ResetResult } from '../domain/environment';
 import { getOrMake } from '../domain/maps';
 
 /** A digest for each task; undefined for a task that could not be opened, of which no stored rollout is known. */
@@ -40,17 +40,17 @@ export async function lookAt(o: Looking): Promise<Shown> {
   const itself = digest(digestEach({ ...(await describe()), notes: undefined, plugin: undefined }));
   if (show === 'fixed') return new Map(tasks.map((task) => [task, itself]));
 
-  async function open(id: string): Promise<string | undefined> {
+  const open = async (id: string): Promise<string | undefined> => {
     for (let tries = 1; ; tries++) {
       signal?.throwIfAborted();
       try {
-        return digest([itself, digestEach(await (show as ReturnType<typeof startOf>)({ id, seed }, signal))]);
+        return digest([itself, digestEach(await show({ id, seed }, signal))]);
       } catch {
         // The rollouts of the task report what is wrong with it.
         if (tries === TRIES) return undefined;
       }
     }
-  }
+  };
 
   const of = environment.appearance ?? environment;
   const looks = getOrMake(known, of, () => new Map<string, Promise<string | undefined>>());
@@ -69,9 +69,10 @@ export async function lookAt(o: Looking): Promise<Shown> {
   return new Map(await Promise.all(tasks.map(async (id) => [id, await limit(() => openOnce(id))] as const)));
 }
 
-const startOf =
+/** Returns a function that opens a task for its first messages and tools, and closes it. */
+export const startOf =
   (environment: Environment) =>
-  async (task: { id: string; seed: number }, signal?: AbortSignal): Promise<object> => {
+  async (task: { id: string; seed: number }, signal?: AbortSignal): Promise<ResetResult> => {
     const { start, close } = await environment.reset(task, signal);
     await close();
     return start;

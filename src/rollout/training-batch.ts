@@ -5,7 +5,7 @@
  */
 import { replaceFile } from '../store/durable-file';
 import type { Told } from '../domain/transcript';
-import { OutsideFailure } from '../domain/failures';
+import { badInput, OutsideFailure } from '../domain/failures';
 import type { Rollout, ScoredRollout, TrainingRow } from '../domain/rollout';
 import { startsWith } from '../policy/turns';
 import type { Turn } from '../policy/wire';
@@ -49,7 +49,7 @@ export function* trainingBatch(options: TrainingBatchOptions): Generator<BatchLi
 function inRows({ rows, reward, task, attempt }: ScoredRollout, maskReadOnlyTurns: boolean): RowsRollout {
   if (rows.length === 0) {
     const problem = `rollout ${attempt} of task ${task} holds no sampled token: its first prompt is longer than the context`;
-    throw new OutsideFailure('BadInput', `${problem}; train on shorter tasks`);
+    throw badInput(`${problem}; train on shorter tasks`);
   }
   return {
     rows: rows.map((row) => ({

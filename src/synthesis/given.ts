@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { sha256 } from '../store/hash';
 import { defineKind, type Identity } from '../domain/kinds';
 import type { EnvironmentDescription } from '../domain/environment';
-import { OutsideFailure } from '../domain/failures';
+import { badInput } from '../domain/failures';
 import { missingExports, withModule } from '../sandbox/module';
 import { SandboxError } from '../sandbox/sandbox';
 import { moduleFiles, withTools } from '../sandbox/source';
@@ -50,10 +50,7 @@ function openGiven(o: { folder: string; texts: ReadonlyMap<string, string>; iden
           throw error;
         });
         if (problem !== undefined)
-          throw new OutsideFailure(
-            'BadInput',
-            `synthesizer.modules: ${join(folder, file)}: ${problem}; correct the module`,
-          );
+          throw badInput(`synthesizer.modules: ${join(folder, file)}: ${problem}; correct the module`);
       }
       return undefined;
     },

@@ -3,7 +3,7 @@
  * by side, in one chunk if they fit into one; failures and successes are spread over all chunks. Chunks depend on what is shown alone.
  */
 import { tokensOf } from '../../domain/endpoints';
-import { OutsideFailure } from '../../domain/failures';
+import { badInput } from '../../domain/failures';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { groupBy } from '../../domain/statistics';
 import { compactOne, type Lengths } from '../../domain/transcript';
@@ -59,8 +59,7 @@ export function contrastChunks(o: { shown: Shown; tokens: number; room: number; 
 }
 
 const tooLong = ({ task, attempt }: ScoredRollout, needed: number, room: number) =>
-  new OutsideFailure(
-    'BadInput',
+  badInput(
     `analyst.contextTokens leaves room for trajectories of ${room} tokens, and attempt ${attempt} at task ${task} has ${needed}; ` +
       `raise contextTokens by ${Math.ceil((needed - room) / 0.9)} or more, or lower maxTokens, messageChars or argumentChars`,
   );

@@ -6,7 +6,7 @@
 import { seedOf } from '../../store/hash';
 import type { Candidate, Citation, Discovery, LabelPass } from '../../domain/capability';
 import { tokensOf } from '../../domain/endpoints';
-import { OutsideFailure } from '../../domain/failures';
+import { badInput } from '../../domain/failures';
 import { isSuccess } from '../../domain/rollout';
 import { cut, LENGTHS } from '../../domain/transcript';
 import { renderPrompt } from '../../llm/answer';
@@ -58,8 +58,7 @@ export async function discover(config: Config, input: DiscoverInput): Promise<Di
     const values = (text: string) => ({ proposals: text, maxCandidates: String(maxCandidates) });
     const text = proposals.map(proposalText).join('\n\n');
     if (tokensOf(text.length) > roomIn(config, 'merge', values('')))
-      throw new OutsideFailure(
-        'BadInput',
+      throw badInput(
         `analyst.contextTokens is ${config.contextTokens}: ${proposals.length} proposals don't fit into one request; ` +
           'raise it (and take a model that has them), or raise chunkTokens, so that there are fewer chunks',
       );

@@ -5,7 +5,7 @@
 import { forEachBounded } from '../../domain/concurrency';
 import { tokensOf } from '../../domain/endpoints';
 import type { EnvironmentDescription } from '../../domain/environment';
-import { OutsideFailure } from '../../domain/failures';
+import { badInput } from '../../domain/failures';
 import { escapeLineBreaks, plainLine } from '../../domain/plain-text';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { byTask, compactOne, type Lengths, shortIds } from '../../domain/transcript';
@@ -117,8 +117,7 @@ export function roomIn(config: Config, prompt: string, values: Record<string, st
   const room = Math.floor(0.9 * (contextTokens - maxTokens)) - used;
   if (room >= LEAST_ROOM) return room;
   const wanted = maxTokens + Math.ceil((used + LEAST_ROOM) / 0.9);
-  throw new OutsideFailure(
-    'BadInput',
+  throw badInput(
     `analyst.contextTokens is ${contextTokens}, of which maxTokens are ${maxTokens} and prompt, policy and tools about ${used}: ` +
       `no room for trajectories; set contextTokens to ${wanted} or more (and take a model that has them), or lower maxTokens`,
   );

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { digest, sha256 } from '../../store/hash';
 import { silenceField, variableName } from '../../domain/endpoints';
 import type { Environment, EnvironmentDescription, Episode } from '../../domain/environment';
-import { OutsideFailure } from '../../domain/failures';
+import { badInput } from '../../domain/failures';
 import { defineKind } from '../../domain/kinds';
 import { checkAllowed, type EnvironmentKind } from '../kinds';
 import { checkAgent } from './check';
@@ -127,7 +127,7 @@ export function openAgent(o: AgentOptions): Environment {
 
   async function reset({ id, seed }: { id: string; seed: number }, signal?: AbortSignal): Promise<Episode> {
     const task = (await tasksOf()).tasks.get(id);
-    if (!task) throw new OutsideFailure('BadInput', `target.tasks: there is no task "${id}"`);
+    if (!task) throw badInput(`target.tasks: there is no task "${id}"`);
     return beginAgent({ program, endpoint, task, seed, signal });
   }
 

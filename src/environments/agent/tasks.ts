@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { digest, sha256 } from '../../store/hash';
 import { type Task, taskSchema } from '../../domain/environment';
-import { OutsideFailure, reasonOf } from '../../domain/failures';
+import { badInput, reasonOf } from '../../domain/failures';
 import { firstIssue } from '../../domain/issues';
 import { jsonText } from '../../domain/messages';
 import { findHalfCharacter, HALF_CHARACTER_PROBLEM } from '../../domain/plain-text';
@@ -25,7 +25,7 @@ export interface TaskList {
 
 /** Throws BadInput, which names the line. */
 export async function readTasks(file: string): Promise<TaskList> {
-  const bad = (problem: string) => new OutsideFailure('BadInput', `target.tasks: ${file}${problem}`);
+  const bad = (problem: string) => badInput(`target.tasks: ${file}${problem}`);
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     throw bad(` can't be read (${reasonOf(error)}); name a file of JSON lines`);
   });

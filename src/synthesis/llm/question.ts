@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Candidate, Lacking } from '../../domain/capability';
-import { OutsideFailure } from '../../domain/failures';
+import { badInput } from '../../domain/failures';
 import { getOrMake } from '../../domain/maps';
 import { plainLine } from '../../domain/plain-text';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
@@ -79,8 +79,7 @@ export function questionOf(
   const fitting = tried.find(({ messages }) => tokensOf(messages) + room.maxTokens <= room.contextTokens);
   if (fitting) return fitting;
   const needed = tokensOf(tried.at(-1)?.messages ?? []) + room.maxTokens;
-  throw new OutsideFailure(
-    'BadInput',
+  throw badInput(
     `synthesizer.contextTokens is ${room.contextTokens}, of which maxTokens are ${room.maxTokens}; the shortest prompt needs about ` +
       `${needed} in all; set contextTokens to that or more (and take a model that has them), or lower maxTokens`,
   );
