@@ -4,6 +4,8 @@ import type { LabelPass } from '../../../src/domain/capability';
 import { planSchema } from '../../../src/environments/split';
 import { openFolderStore } from '../../../src/store/open-store';
 import { readJson } from '../../../src/store/store';
+import { put } from '../../support/activity-inputs';
+import { failing } from '../../support/failing';
 import { putRollouts, scoredRollout } from '../../support/scored-rollout';
 import { temporaryFolder } from '../../support/temporary-folder';
 
@@ -24,17 +26,9 @@ async function stored(words: Record<string, string>) {
     const labels = { [capability]: { lacking_failed: lacking, present_failed: present, na_failed: na, ...passed } };
     return { attempt: pass, totals: { total_failed: rollouts.length, total_passed: 0 }, labels };
   });
-  const put = (pass: LabelPass) =>
-    store.put({
-      key: `labels/${JSON.stringify(pass)}`,
-      producer: 'label',
-      inputs: [],
-      mediaType: 'application/json',
-      body: JSON.stringify(pass),
-    });
   return {
     rollouts: await putRollouts(store, JSON.stringify(words), rollouts),
-    labels: await Promise.all(passes.map(put)),
+    labels: await Promise.all(passes.map((pass) => put(store, `labels/${JSON.stringify(pass)}`, JSON.stringify(pass)))),
   };
 }
 const named = (name: string, word: string, count: number) =>
@@ -60,8 +54,5 @@ test('lacking ones, as many present ones, a part of both held out; mixed ones an
 
 test('fewer than a step takes are refused, with how many there are', async () => {
   const input = { ...(await stored(named('lacking', 'LLLL', 3))), capability, perStep: 4, mostHeldOut: 100, seed: 1 };
-  await expect(chooseTasks({ store }, input)).rejects.toMatchObject({
-    type: 'CannotSynthesize',
-    message: expect.stringContaining('rollouts.tasks') as string,
-  });
+  await expect(chooseTasks({ store }, input)).rejects.toMatchObject(failing('CannotSynthesize', 'rollouts.tasks'));
 });
