@@ -1,6 +1,6 @@
 """The process side of the environment protocol: JSON-RPC 2.0, one object a line, on stdin and stdout.
 
-Invariants: stdout carries the protocol alone (whatever else prints ends on stderr); every request gets one answer; the
+Invariants: stdout carries the protocol alone (all other output goes to stderr); every request gets one answer; the
 process ends when stdin does.
 """
 
@@ -19,7 +19,7 @@ PARSE, REQUEST, METHOD, PARAMS, ENVIRONMENT = -32700, -32600, -32601, -32602, -3
 
 
 class BadParams(Exception):
-    """The request names something that isn't there. Asking again is of no use."""
+    """The request names something that does not exist. A retry does not help."""
 
 
 Episode = TypeVar("Episode")

@@ -1,7 +1,7 @@
 """Command line of the package. Invariant: a subcommand's imports happen only when that subcommand runs, and what is
 heavy only once its input was checked.
 
-Whatever refuses a bad input does so with an exit code of its own (trainer/command.py)."""
+Bad input is refused with an exit code of its own (trainer/command.py)."""
 
 import argparse
 import importlib
@@ -25,7 +25,7 @@ QUESTIONS = {
     "check-tinker": ("whether a Tinker server can train an adapter", "tinker.probe:Question", "tinker.probe:check"),
     "check-model": ("what a LoRA trains in a base model", "model_folder:ModelQuestion", "model_folder:check_model"),
 }
-"""By command: help, the model of its input, and what runs; both stand in this package."""
+"""Maps a command to its help, the model of its input, and its function; both are in this package."""
 SERVE = {"serve": ("the embedded policy server (docs/policy-server.md)", "serve.server:main")}
 
 

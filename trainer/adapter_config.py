@@ -5,7 +5,7 @@ from typing import Any
 
 CONFIG, WEIGHTS = ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
 PREFIX = "base_model.model."
-"""Of the keys of the weights."""
+"""Starts every key of the weights."""
 
 
 def adapter_config(*, base: str | None, rank: int, alpha: float, modules: Iterable[str]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""What the subcommands share: JSON that comes from outside, checked by pydantic; refusals; files written whole.
+"""Shared code of the subcommands: JSON input checked by pydantic, refusals, and atomic writes of files.
 
-Invariants: what does not fit its model is reported in one line that names the first bad field, its value and the fix.
-The exit code REFUSED means that the input has to be changed. 2 is argparse's, and 1 is Python's for whatever is not
-caught (no memory, a full disk, a defect), which may be gone the next time: src/policy/python.ts tries those again."""
+Invariants: invalid input is reported in one line that names the first bad field, its value and the fix. The exit code
+REFUSED means that the input has to be changed. argparse exits with 2, and Python with 1 after an uncaught exception (no
+memory, a full disk, a defect), which may be transient: src/policy/python.ts retries it."""
 
 import argparse
 import hashlib
@@ -24,7 +24,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 class BadInput(ValueError):
-    """What a program was given can't be used, and trying again does not help. One line: field, value and fix."""
+    """The input can't be used, and a retry does not help. The message is one line: field, value and fix."""
 
 
 class Strict(BaseModel):
@@ -77,13 +77,13 @@ def blaming(field: str) -> Iterator[None]:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether memory ran out: on a CPU torch raises a RuntimeError."""
+    """Returns True if memory ran out: on a CPU torch raises a RuntimeError."""
     words = str(error).lower()
     return isinstance(error, MemoryError) or "can't allocate memory" in words or "out of memory" in words
 
 
 def sha256(file: Path) -> str:
-    """Of a file's content."""
+    """Returns the hex digest of a file's content."""
     with file.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
@@ -137,7 +137,7 @@ def options_of(argv: list[str], program: str, description: str, *files: str) -> 
 def answer_question(
     argv: list[str], program: str, description: str, model: type[Model], answer: Callable[[Model], Any]
 ) -> int:
-    """A subcommand that answers a question file with a file, written anew. Returns the exit code."""
+    """Runs a subcommand that reads the file --in and replaces the file --out. Returns the exit code."""
     given = options_of(argv, program, description, "in", "out")
     try:
         result = answer(read_input(model, given["in"], name="--in"))

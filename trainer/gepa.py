@@ -1,11 +1,11 @@
 """A search for a prompt with GEPA, from its first request to its last (docs/method.md).
 
-Invariants: it knows nothing but its job and what its worker answers: the same job and the same answers lead through the
-same requests, so that a search that was killed is run again from its beginning. A candidate is asked for once a task,
-whatever GEPA evaluates again; a step is one request for rollouts, and every finished step is told with its metrics and
-the best prompt until then, before anything else is asked. It ends with the best candidate so far when the worker gives
-no more rollouts or replies, when it is asked to stop, or when going on brings no new ones. A score is a reward that the
-rollout engine measured: whatever GEPA swallows, no failure of the worker's is taken for one."""
+Invariants: a search depends on its job and its worker's answers alone: the same job and answers lead to the same
+requests, so a killed search is run again from its beginning. A candidate is rolled out once per task, even if GEPA
+evaluates it again. A step is one request for rollouts; its metrics and the best prompt so far are sent before the next
+request. The search ends with the best candidate so far when the worker has no more rollouts or replies, when it is
+asked to stop, or when further iterations bring no new rollouts. A score is a reward that the rollout engine measured:
+GEPA survives exceptions, but a failure of the worker never becomes a score."""
 
 import json
 from collections import Counter
@@ -86,7 +86,7 @@ class Worker:
         return [self._rollouts[prompt, task] for task in tasks]
 
     def reply(self, prompt: str) -> str:
-        """What the reflection model says. Raises NoReply or SearchEnded."""
+        """Returns the reply of the reflection model. Raises NoReply or SearchEnded."""
         # GEPA tries a failed question again at once (`_propose_texts_batch_safe`): that is no new question.
         if (refusal := self._refusals.pop(prompt, None)) is not None:
             raise NoReply(refusal)
@@ -100,7 +100,7 @@ class Worker:
         return str(answer["text"])
 
     def send_best(self) -> None:
-        """Sends the checkpoint of the last step: once what GEPA makes of its rollouts is known."""
+        """Sends the checkpoint of the last step, after GEPA has evaluated its rollouts."""
         if self._reported < self.step and self.best is not None:
             self._reported = self.step
             self._channel.send("checkpoint", step=self.step, policy=self._policy(self.best))
@@ -187,7 +187,7 @@ class Idle:
 
 
 class CampaignAdapter:
-    """What GEPA evaluates candidates with and reflects on, and whom it tells of the best one."""
+    """GEPA's adapter and callback: evaluates candidates, builds the examples for reflection, records the best one."""
 
     propose_new_texts = None
 

@@ -1,5 +1,5 @@
-"""What a base model's folder holds: which model that is, whether its files are whole, which modules a LoRA would train,
-and the log-probs that a policy server of this model returns.
+"""Inspects a base model's folder: the id of the model, whether its files are complete, the modules that a LoRA would
+train, and the log-probs that a policy server of this model returns.
 
 Invariants: nothing heavy is imported before a function needs it (torch and transformers take seconds); modules are
 those of the model as transformers builds it, never a checkpoint's names (experts that are listed one by one there are
@@ -72,7 +72,7 @@ SNAPSHOT = re.compile(r"models--([^/]+?)--([^/]+)/snapshots/([0-9a-f]{40})")
 
 
 def _files(folder: Path) -> list[list[Any]]:
-    """What tells whether a file has changed: no program sets the time of the last change back."""
+    """Returns name, inode, size, mtime and ctime of each file. They show a change: no program sets ctime back."""
     # A folder of a model hub's cache holds links to its files.
     stats = [(path.name, path.stat()) for path in sorted(folder.iterdir()) if path.is_file()]
     return [[name, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns] for name, stat in stats]
@@ -82,7 +82,7 @@ KNOWN = "base-ids.json"
 
 
 def _known_digests() -> dict[str, Any]:
-    """By folder. Nothing where CAMPAIGN_HOME names no home, or the file can't be read."""
+    """Returns [files, digest] by folder; empty if CAMPAIGN_HOME is not set or the file can't be read."""
     home = os.environ.get("CAMPAIGN_HOME")
     try:
         return json.loads(Path(home, KNOWN).read_bytes()) if home else {}
@@ -114,14 +114,14 @@ def check_files(folder: Path) -> None:
             if handle.read(len(POINTER)) == POINTER:
                 raise BadInput(
                     f"{file} is a git-lfs pointer and not the file itself; run `git lfs pull` in {folder}, "
-                    "or download the model anew"
+                    "or download the model again"
                 )
         if file.suffix == ".safetensors":
             try:
                 with safe_open(file, framework="np"):
                     pass
             except SafetensorError as error:
-                raise BadInput(f"{file} is not whole: {error}; download it anew") from error
+                raise BadInput(f"{file} is not whole: {error}; download it again") from error
 
 
 class NewAdapter(Closed):
@@ -224,5 +224,5 @@ def fingerprint(question: Question) -> dict[str, Any]:
 
 
 def unlikely_ids(count: int, vocabulary: int) -> list[int]:
-    """Special tokens stand at an end of the vocabulary, and what no tokenizer gives behind it: none of either."""
+    """Returns ids that are spread over the vocabulary's lower half, without special tokens and padding at its ends."""
     return [STRIDE * (n + 1) % (vocabulary // 2) for n in range(count)]

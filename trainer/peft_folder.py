@@ -21,7 +21,7 @@ from trainer.adapter_config import CONFIG, PREFIX, WEIGHTS, adapter_config
 from trainer.command import BadInput, Strict, first_problem
 
 Factors = Mapping[str, tuple[torch.Tensor, torch.Tensor]]
-"""By module name: A [rank, in] and B [out, rank]."""
+"""Maps a module name to A [rank, in] and B [out, rank]."""
 
 
 class LoraConfig(Strict):
@@ -46,7 +46,7 @@ class LoraConfig(Strict):
 
     @property
     def scale(self) -> float:
-        """What B A is multiplied with."""
+        """The factor of B A."""
         return self.lora_alpha / (math.sqrt(self.r) if self.use_rslora else self.r)
 
 

@@ -1,8 +1,8 @@
 """A synthesized environment, served by `campaign serve-module` in its sandbox: JSON-RPC on stdin and stdout.
 
 `campaign export` puts this file into each package that it writes, beside the environment. Invariant: any number of
-threads and episodes share one program, which answers one request at a time; what it answers with an error, and its end,
-are `EnvironmentFailed`, and never a reward.
+threads and episodes share one program, which answers one request at a time; an error answer or the program's end raises
+`EnvironmentFailed` and is never a reward.
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import Any
 
 
 class EnvironmentFailed(Exception):
-    """The environment could not answer; nothing that the agent did."""
+    """The environment could not answer. The agent is not the cause."""
 
 
 class Program:
@@ -27,7 +27,7 @@ class Program:
         self._process: subprocess.Popen[str] | None = None
 
     def request(self, method: str, **params: Any) -> dict[str, Any]:
-        """The result of one of the protocol's methods. Throws EnvironmentFailed."""
+        """Returns the result of one of the protocol's methods. Raises EnvironmentFailed."""
         try:
             line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, allow_nan=False)
         except ValueError as error:

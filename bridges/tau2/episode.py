@@ -20,7 +20,7 @@ NO_MODEL = "none: its messages come from outside"
 
 
 class Given:
-    """In place of a model: the next message is the one that was given."""
+    """Replaces a model: the next message is `given`."""
 
     given: AssistantMessage | UserMessage
 
@@ -81,7 +81,7 @@ class Episode:
         return {**start, **({"user": news["user"]} if "user" in news else {})}
 
     def step(self, message: dict[str, Any]) -> dict[str, Any]:
-        """The answer to `step`: a message of the agent's, or of the user's where it was asked."""
+        """Answers `step` with a message of the agent or user. Raises ValueError for a message out of turn."""
         orchestrator, role = self._orchestrator, Role.AGENT if message["role"] == "assistant" else Role.USER
         if orchestrator.done or orchestrator.to_role != role:
             turn = "the episode is over" if orchestrator.done else f"it is the {orchestrator.to_role.value}'s turn"
@@ -120,7 +120,7 @@ class Episode:
         self._orchestrator.done, self._orchestrator.termination_reason = True, reason
 
     def _news(self) -> dict[str, Any]:
-        """What was said since the last answer, and whose turn it is."""
+        """Returns the messages since the last answer, and `user`, the user's new messages, if it is the user's turn."""
         orchestrator = self._orchestrator
         messages = [to_protocol(message) for message in self.trajectory[self._told :]]
         self._told = len(self.trajectory)
@@ -130,7 +130,7 @@ class Episode:
         return {"messages": messages, "done": False, **asked}
 
     def _for_user(self) -> list[dict[str, Any]]:
-        """What the user has not heard yet, from where it stands: at first its instructions and the history too."""
+        """Returns the user's new messages with flipped roles; the first call adds its instructions and the history."""
         state, message = self._orchestrator.user_state, self._orchestrator.message
         new = message.tool_messages if isinstance(message, MultiToolMessage) else [message]
         system, before = ([], []) if self._user_has_heard else (state.system_messages, state.messages)
@@ -140,7 +140,7 @@ class Episode:
 
 
 def user_tools_of(task: Task, domain: Domain) -> list | None:
-    """What the user is given: newer versions name it for each task."""
+    """Returns the user's tools, None if it has none. Newer versions of tau2-bench name them for each task."""
     named = getattr(task, "user_tools", None)
     if domain.user_kit is None or named is None:
         return domain.user_kit

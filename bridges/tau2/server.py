@@ -13,7 +13,7 @@ from .episode import Episode
 from .evaluation import evaluate
 from .library import PACKAGE
 
-# What release 1.0.1 has otherwise than the package. Telecom's tasks are the same in both.
+# Tasks of the package that release 1.0.1 has corrected. Telecom's tasks are the same in both.
 OUTDATED = {
     "airline": "27 of 50 airline tasks (13 of the 20 in `test`)",
     "retail": "27 of 114 retail tasks (6 of the 40 in `test`) and judges retail by assertions in natural language, too",
@@ -65,7 +65,7 @@ def methods_of(names: list[str], version: str) -> Methods:
 
 
 def digest_of(domains: dict[str, Domain]) -> str:
-    """Of all tasks with their solutions, by split; without what tau2 fills in by itself, such as a message's time."""
+    """Returns the digest of all tasks and solutions by split, without fields that tau2 generates (message times)."""
     tasks = {
         domain.name: {
             split: [task.model_dump(mode="json", exclude_unset=True) for task in of.values()]

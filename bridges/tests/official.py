@@ -1,4 +1,4 @@
-"""What tau2-bench itself says of recorded rollouts, without the bridge: JSON lines on stdin, the rewards on stdout.
+"""Scores recorded rollouts with tau2-bench itself, without the bridge: JSON lines on stdin, the rewards on stdout.
 
 Invariant: its own registry, environments and evaluator; the bridge shares no code but the one that finds the package,
 or the checkout that TAU2_CHECKOUT names. The first line holds the judge's answers by question: a question that the
@@ -69,7 +69,7 @@ def recorded(message: dict):
         requestor = message.get("requestor", "assistant")
         return ToolMessage(role=role, id=message["toolCallId"], content=content, requestor=requestor)
     calls = [{**call, "requestor": role} for call in message.get("toolCalls", [])] or None
-    # As a model's API tells it: a judge reads what stands there.
+    # A model's API sends None for an empty text, and a judge reads the difference.
     content = content or None
     return {"assistant": AssistantMessage, "user": UserMessage}[role](role=role, content=content, tool_calls=calls)
 

@@ -37,7 +37,7 @@ def test_many_threads_share_one_program_and_each_has_its_own_episode(program):
     assert len(set(played)) > 1
 
 
-def test_what_it_refuses_names_the_field(program):
+def test_a_refusal_names_the_field(program):
     with pytest.raises(EnvironmentFailed, match=r"task\.id"):
         program.request("reset", task={"seed": 0})
 
@@ -47,13 +47,13 @@ def test_what_it_refuses_names_the_field(program):
     [(float("nan"), "tasks: Out of range float"), ("x" * 20_000_000, "a line is longer")],
     ids=["no JSON", "too long"],
 )
-def test_what_it_could_not_read_is_an_error(program, split, problem):
+def test_an_unreadable_answer_is_an_error(program, split, problem):
     with pytest.raises(EnvironmentFailed, match=problem):
         program.request("tasks", split=split)
     assert solved(program, 1) == solved(program, 1)
 
 
-def test_its_end_fails_what_waits_and_the_next_request_starts_it_again(program):
+def test_its_end_fails_waiting_requests_and_the_next_one_starts_it_again(program):
     episode = program.request("reset", task={"id": "seed-1", "seed": 0})["episode"]
     os.kill(program._process.pid, signal.SIGKILL)
     with pytest.raises(EnvironmentFailed, match=r"exit code -9|no open episode"):

@@ -1,4 +1,4 @@
-"""Whatever a benchmark prints, stdout holds the protocol alone; every request gets one answer."""
+"""Stdout holds the protocol alone, even if a benchmark prints; every request gets one answer."""
 
 import json
 import subprocess

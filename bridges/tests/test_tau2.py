@@ -43,7 +43,7 @@ def test_prompts_are_those_of_the_benchmark():
     assert begun["tools"][0]["parameters"] == environment.get_tools()[0].openai_schema["function"]["parameters"]
 
 
-def test_a_task_with_a_history_goes_on_from_it():
+def test_a_task_with_a_history_continues_from_it():
     begun = methods("mock")["reset"]({"task": {"id": "mock/update_task_with_message_history", "seed": 1}})
     assert [message["role"] for message in begun["messages"]] == ["system", "user", "assistant", "tool", "assistant"]
     # The agent's calls are not for the user's ears.

@@ -31,7 +31,7 @@ def tasks(split):
     return {task["id"]: task["groups"] for task in ask("tasks", split=split)["tasks"]}
 
 
-def test_test_is_what_is_published_and_train_its_variants():
+def test_split_test_is_published_and_train_holds_its_variants():
     test, train = tasks("test"), tasks("train")
     assert (len(test), len(train)) == (129, 903)
     assert not test.keys() & train.keys()
@@ -107,7 +107,7 @@ def test_a_user_that_calls_an_unknown_tool_is_not_the_agents_fault():
         played.take({"role": "user", "content": "", "toolCalls": [{"id": "1", "name": "hang_up", "arguments": {}}]})
 
 
-def test_a_folder_that_is_none_is_told():
+def test_a_wrong_folder_is_reported():
     import subprocess
     import sys
 

@@ -31,7 +31,7 @@ def catalogue():
 
 
 def wanted(scenario, milestone):
-    """What a milestone looks for: a database's row, the words of a message, the arguments of a call."""
+    """Returns the target of a milestone: a database's row, the words of a message, the arguments of a call."""
     matcher = catalogue().scenarios[scenario].evaluation.milestone_matcher
     row = matcher.milestones[milestone].snapshot_constraints[0].target_dataframe.to_dicts()[0]
     return {**row, **json.loads(row.get("tool_trace") or "{}").get("arguments", {})}
@@ -54,7 +54,7 @@ def solutions(scenario):
                 (0.3, 0.9, [search, NONSENSE]),
                 (0, 0.1, [call("remove_contact", person_id="nobody"), NONSENSE]),
             ]
-        # Of the present: its results differ between the clocks, its scores don't.
+        # It depends on the present: its results differ between the clocks, its scores don't.
         case "find_days_till_holiday":
             now, holiday = call("get_current_timestamp"), call("search_holiday", holiday_name=HOLIDAY)
             difference = call("timestamp_diff", timestamp_0="$0", timestamp_1="$1")
@@ -78,12 +78,12 @@ NONSENSE = say("bananas")
 HOLIDAY = "Christmas Day"
 
 
-# What differs by run: times and what is reckoned from them, new ids, addresses in memory.
+# Text that differs by run: times and values computed from them, new ids, addresses in memory.
 VARYING = re.compile(r"'(?:days|seconds)': \d+|\d{10}\.\d+|12/25/\d{4}|\w{8}-\w{4}-4\w{3}-\w{4}-\w{12}| at 0x\w+>")
 
 
 def normal(prompt):
-    """Without what differs by run, and words beside calls; the results of calls made at once in any order."""
+    """Drops varying text and words beside calls, and sorts the results of simultaneous calls."""
     messages, results = [], []
     for message in prompt:
         content = VARYING.sub("", message["content"])

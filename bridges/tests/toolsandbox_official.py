@@ -1,4 +1,4 @@
-"""What ToolSandbox itself makes of given conversations: its roles, its loop, its evaluation, the real clock.
+"""Runs given conversations in ToolSandbox itself: its roles, its loop, its evaluation, the real clock.
 
 Invariant: only the models are scripted. `python toolsandbox_official.py FOLDER < jobs.json > results.json`; a job is
 {scenario, agent: [message], user: [text]}, and a user with no more to say ends the conversation.

@@ -9,12 +9,12 @@ def after(messages):
 
 
 def results_in(messages):
-    """What the console has answered so far, as text."""
+    """Returns the console's answers so far, as text."""
     return [message["content"] for message in messages if message["role"] == "tool"]
 
 
 def filled(message, results):
-    """Arguments like "$2.0.person_id" take what an earlier call gave: of the third result, the first one's id."""
+    """Replaces arguments like "$2.0.person_id" by values of earlier results: here the first id in the third result."""
     calls = [
         {**call, "arguments": {name: value_of(value, results) for name, value in call["arguments"].items()}}
         for call in message.get("toolCalls", [])

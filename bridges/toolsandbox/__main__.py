@@ -1,6 +1,6 @@
 """`python -m bridges.toolsandbox FOLDER [--held-out FRACTION]`: ToolSandbox as an environment of the protocol.
 
-Invariant: a wrong folder or fraction is told in one line, before anything is loaded.
+Invariant: a wrong folder or fraction is reported in one line, before anything is loaded.
 """
 
 import argparse
@@ -12,7 +12,7 @@ from typing import Any
 from ..rpc import BadParams, Episodes, Methods, protocol_streams, serve
 from . import library
 
-# Changes whenever tasks, tools, observations or rewards do, for the same folder.
+# Increase it whenever tasks, tools, observations or rewards change for the same folder.
 VERSION = 1
 
 
@@ -34,7 +34,7 @@ def main() -> None:
 
 def environment(folder: Path, held_out: float) -> Methods:
     clock = library.load(folder)
-    # Can be imported now, and not before.
+    # These modules import tool_sandbox, which library.load has made importable.
     from .catalogue import Catalogue
     from .episode import Episode
     from .tools import all_agent_tools

@@ -12,7 +12,7 @@ from tool_sandbox.common.scenario import Scenario
 from tool_sandbox.common.tool_discovery import ToolBackend, get_all_tools
 from tool_sandbox.scenarios import named_scenarios
 
-# What the variants of a base scenario add to its name.
+# The suffixes of the names of variants of a base scenario.
 VARIANT = re.compile(r"_(3_distraction_tools|10_distraction_tools|all_tools)(_\w+_scrambled)?$")
 # Their tools ask a web service, with a key of the user's.
 WEB_MODULE = "tool_sandbox.tools.rapid_api_search_tools"
@@ -31,7 +31,7 @@ class Catalogue:
         return text
 
     def wording(self) -> str:
-        """Of the splits, for whoever reads a result."""
+        """Describes the splits for readers of a result."""
         if self.held_out:
             return f"test: base scenarios of the held-out families ({', '.join(sorted(self.held_out))})"
         return "test: the base scenarios; train: their variants with other tools, so it shares their requests"
@@ -56,7 +56,7 @@ class Catalogue:
         return [*categories, "needs_web_key" if self.needs_web_key(name) else "needs_no_web_key"]
 
     def needs_web_key(self, name: str) -> bool:
-        """Whether it can't be solved without. What lacks information can't be solved at all, and is not meant to be."""
+        """Returns True if only a web key makes it solvable. A scenario that lacks information is never solvable."""
         scenario = self.scenarios[VARIANT.sub("", name)]
         if ScenarioCategories.INSUFFICIENT_INFORMATION in scenario.categories:
             return False
@@ -82,7 +82,7 @@ def family(name: str) -> str:
 
 
 def held_out_families(names: Any, fraction: float) -> frozenset[str]:
-    """So many of all families, at least one on each side; which ones depends on their names alone."""
+    """Returns this fraction of all families, at least one and not all. The choice depends on their names alone."""
     if fraction == 0:
         return frozenset()
     families = sorted({family(name) for name in names}, key=lambda name: hashlib.sha256(name.encode()).digest())

@@ -1,6 +1,6 @@
 """One attempt at a scenario.
 
-Invariant: turns are taken, and the conversation ends, as in ToolSandbox's own loop; what models say comes from outside.
+Invariant: turns and the end of the conversation are those of ToolSandbox's own loop; the messages of models are input.
 """
 
 import copy
@@ -30,12 +30,12 @@ Answer = dict[str, Any]
 ERRORS = ("agent_error", "context_length", "too_many_errors")
 
 
-# Where an object is in memory, in the words of some exceptions: different every time.
+# Memory addresses in the messages of some exceptions, which differ in every run.
 ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+>")
 
 
 class UserError(Exception):
-    """The simulated user said what it can't say: nothing that the agent did."""
+    """The simulated user's message is invalid. The agent is not the cause."""
 
 
 class Episode:
@@ -46,7 +46,7 @@ class Episode:
         with self._world.entered():
             self._prepare_console()
             self._limit = get_current_context().max_sandbox_message_index + scenario.max_messages
-        # How much of what the user's model is told has been told.
+        # The number of messages that were sent to the user's model.
         self._told = 0
 
     def start(self) -> Answer:
@@ -90,7 +90,7 @@ class Episode:
                 self._console.respond(ending_index=index)
 
     def _agent(self, message: Answer) -> Answer:
-        """Words beside calls are not heard."""
+        """Handles the agent's message. Text beside calls is ignored."""
         calls = message.get("toolCalls")
         if not calls:
             say(AgentRole, RoleType.USER, message["content"])
@@ -156,7 +156,8 @@ def say(role: type[BaseRole], recipient: RoleType, content: str) -> None:
 
 
 def code_calls(role: type[BaseRole], calls: list[Answer]) -> list[Message]:
-    """What the console executes. Ids become names of variables, so they are ours. KeyError: there is no such tool."""
+    """Returns the calls as code messages for the console. Ids become names of variables, so new ones are made. Raises
+    KeyError for an unknown tool."""
     context, tools = get_current_context(), role.get_available_tools()
     coded = []
     for number, call in enumerate(calls, start=context.max_sandbox_message_index + 1):

@@ -15,12 +15,12 @@ import time_machine
 
 # A Wednesday, so that neither "tomorrow" nor "next Friday" is special; not a whole second: a clock never shows one.
 START = datetime(2025, 6, 11, 10, 27, 43, 518207, tzinfo=timezone.utc)
-# What ToolSandbox's own command line sets before it draws the order of the tools.
+# The seed that ToolSandbox's own command line sets before it draws the order of the tools.
 SCENARIO_SEED = 42
 
 
 class Clock:
-    """What all code of the process reads. It stands still until it is set."""
+    """The time of the whole process. It is constant until `set` is called."""
 
     def __init__(self) -> None:
         os.environ["TZ"] = "UTC"
@@ -39,7 +39,7 @@ def load(folder: Path) -> Clock:
 
 
 def digest(folder: Path) -> str:
-    """Of the code, whether or not the folder is a git checkout."""
+    """Returns the digest of the code. The folder need not be a git checkout."""
     code = hashlib.sha256()
     for file in sorted((folder / "tool_sandbox").rglob("*.py")):
         code.update(f"{file.relative_to(folder)}\n".encode() + file.read_bytes())

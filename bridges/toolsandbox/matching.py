@@ -16,7 +16,7 @@ Match = tuple[float, tuple[tuple[int, tuple[int, float]], ...]]
 
 
 class Measure:
-    """How well one milestone is met. Moments between which a database did not change are one moment to it."""
+    """The similarity of one milestone at each moment. Moments without a database change between them share a value."""
 
     def __init__(self, calculator: Any) -> None:
         self._context = calculator.execution_context
@@ -72,7 +72,7 @@ def best_match(
     known: dict[Any, Match] = {}
 
     def best(remaining: frozenset[int], first: int, assigned: Moments) -> Match:
-        """Of the remaining milestones, none before `first`: the sum, and each one's moment and measure."""
+        """Returns the best match of the remaining milestones from `first` on: the sum, and each moment and measure."""
         if not remaining:
             return 0.0, ()
         needed = {reference for milestone in remaining for reference in measures[milestone].references}
@@ -94,7 +94,7 @@ def best_match(
         ]
         found: Match = (-1.0, ())
         for measure, milestone, moment in sorted(choices, reverse=True):
-            # All others at their best could not better it, nor could any later choice.
+            # Even measure 1 for all others is no improvement, here or in any later choice.
             if measure + len(remaining) - 1 <= found[0]:
                 break
             total, rest = best(remaining - {milestone}, moment, {**assigned, milestone: moment})

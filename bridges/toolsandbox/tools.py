@@ -30,7 +30,7 @@ def offered(role: type[BaseRole]) -> list[dict[str, Any]]:
 
 
 def all_agent_tools() -> list[dict[str, Any]]:
-    """Under their own names, and under those of the variants that scramble them."""
+    """Returns the schemas of all tools under their own names, and under their scrambled names."""
     listed = []
     for augmentations in ([], [ScenarioCategories.TOOL_NAME_SCRAMBLED]):
         with new_context(ExecutionContext(tool_augmentation_list=augmentations)):

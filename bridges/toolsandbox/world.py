@@ -1,6 +1,6 @@
-"""What ToolSandbox keeps for the whole process, kept for one episode.
+"""Keeps ToolSandbox's state of the process separate for each episode.
 
-Invariant: between `entered` blocks nothing of an episode is left behind, so that any number of them take turns.
+Invariant: outside of `entered` blocks no state of an episode remains in the process, so any number of them take turns.
 """
 
 import itertools
@@ -24,7 +24,7 @@ MAX_EXECUTIONS = 600
 
 
 class OutsideError(Exception):
-    """A web service has failed: nothing that the agent did."""
+    """A web service has failed. The agent is not the cause."""
 
 
 class World:
@@ -60,7 +60,7 @@ class World:
 
     @staticmethod
     def get(**request: Any) -> requests.Response:
-        """What fails here becomes an observation of the agent's, so it is noted, and raised when the tool is done."""
+        """Sends a request. ToolSandbox shows a failure to the agent, so `entered` raises it again as OutsideError."""
         assert World._entered
         try:
             response = requests.get(**request, timeout=30)
@@ -73,7 +73,8 @@ class World:
 
 
 def orders(calls: Iterable[Any]) -> Iterator[Sequence[Any]]:
-    """All orders of few calls. Of many: as given, reversed (so every pair is seen both ways round), some at random."""
+    """Yields all orders of few calls, but of many only the given order, its reverse (so every pair is seen both ways
+    round) and random ones."""
     calls = list(calls)
     if math.factorial(len(calls)) * len(calls) <= MAX_EXECUTIONS:
         yield from itertools.permutations(calls)

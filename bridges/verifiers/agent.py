@@ -18,7 +18,7 @@ from verifiers.v1.configs.agent import agent_config_fields
 
 
 def environment_of(config: dict[str, Any], max_turns: int) -> vf.Env:
-    """Seats that say nothing else are played in a plain process, by a harness that can do nothing on this machine."""
+    """Loads the environment. By default, seats run in a plain process, by a harness without access to this host."""
     taskset = config["taskset"]["id"]
     seats = agent_config_fields(vf.env_config_type(taskset, config.get("id", ""))())
     harness = vf.default_harness_id(taskset)
@@ -41,7 +41,7 @@ async def played(env: vf.Env, index: int) -> vf.Episode:
 
 
 def told(episode: vf.Episode, low: float, high: float) -> dict[str, Any]:
-    """The mean of the seats that are trained, as a part of the way from `low` to `high`."""
+    """Returns the trained seats' mean reward, scaled from [low, high] to [0, 1]. Exits if a rollout has no reward."""
     traces = [trace for trace in episode.traces if trace.agent.trainable]
     rewards = [trace.reward for trace in traces if trace.rewards and None not in trace.rewards.values()]
     if not episode.ok or not traces or len(rewards) < len(traces):
@@ -59,7 +59,7 @@ def told(episode: vf.Episode, low: float, high: float) -> dict[str, Any]:
 def main() -> None:
     task = json.load(sys.stdin)
     random.seed(int(os.environ["CAMPAIGN_SEED"]))
-    # What is installed beside verifiers, such as uv, is found by the programs that it starts.
+    # Programs that verifiers starts find the programs that are installed beside it, such as uv.
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     episode = asyncio.run(played(environment_of(task["env"], task["maxSteps"]), task["index"]))
     print(json.dumps(told(episode, *task["rewards"])))

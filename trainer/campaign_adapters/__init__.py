@@ -63,7 +63,7 @@ class AdapterCache:
                 return adapter.rename(folder)
 
     def _bring(self, sha: str, target: Path) -> bool:
-        """Whether there is such an object; `target` is its file then. Raises ValueError for other bytes."""
+        """Writes an object to `target`; returns False if the bucket lacks it. Raises ValueError for other bytes."""
         path = f"objects/{sha[:2]}/{sha}"
         if _sha256(self._folder / path) == sha:
             os.link(self._folder / path, target)
@@ -90,7 +90,7 @@ class AdapterCache:
 
 
 def adapters_of_store() -> AdapterCache | None:
-    """By CAMPAIGN_STORE, CAMPAIGN_HOME and CAMPAIGN_CACHE_GB, as of workers; None where there is no bucket."""
+    """Returns the cache set by CAMPAIGN_STORE, CAMPAIGN_HOME and CAMPAIGN_CACHE_GB; None without a bucket."""
     url, home = os.environ.get("CAMPAIGN_STORE"), Path(os.environ.get("CAMPAIGN_HOME", ".campaigns"))
     gigabytes = float(os.environ.get("CAMPAIGN_CACHE_GB", "50"))
     return AdapterCache(home.resolve() / "cache", url=url, gigabytes=gigabytes) if url else None

@@ -21,15 +21,15 @@ RESAMPLES = 9999
 
 
 class Question(Outcomes):
-    """With the options of the router's kind, by their names in a campaign file."""
+    """The outcome matrix and the router's options, named as in a campaign file."""
 
     folds: int = Field(default=5, ge=2)
     seed: int = 1
 
 
 def fit_router(given: Question) -> dict[str, Any]:
-    """The router as plain JSON: the form that was kept, its parameters, the cross-validation of both forms, and
-    `constant` where routing does not help. Tells progress in folds. Raises BadInput."""
+    """Returns the router as plain JSON: the form that was kept, its parameters, the cross-validation of both forms, and
+    `constant` if routing does not help. Reports progress in folds. Raises BadInput."""
     try:
         return _fit(given)
     except ValueError as error:
@@ -66,7 +66,7 @@ def _fit(given: Question) -> dict[str, Any]:
             "base": _summary(rates[:, 0]),
             # Chosen within the folds as well: its success on the tasks that chose it would be too good.
             "bestSingle": {"option": best, **_summary(constant)},
-            # What choosing the best option for every task would give: the bound on any router.
+            # The success of the best option for every task, an upper bound for any router.
             "unionCeiling": _summary(rates.max(axis=1)),
         },
         "parameters": parameters,

@@ -18,7 +18,7 @@ NUCLEI = (0.99, 0.95, 0.9, 0.8, 0.65, 0.5, 0.3)
 """Candidates for p; on a tie the first, and fewer neighbours before more."""
 
 PENALTY = 0.01
-"""On the prior and on the logarithm of the temperature: a label that never was right keeps some probability."""
+"""Regularizes the prior and the log temperature: a label that never was right keeps some probability."""
 
 
 class Labels:
@@ -54,7 +54,7 @@ class Labels:
         return np.where(np.isnan(rows) & ~unlabelled, -np.inf, rows)
 
     def option(self, names: list[str]) -> int:
-        """Of the most likely names first: the sum of as many of them as there is a sum of."""
+        """Returns the option that combines the longest prefix of `names`; the base model if it is first."""
         if not names or names[0] == BASE:
             return self._base
         adapters = [name for name in names if name != BASE]
@@ -104,7 +104,7 @@ class FittedLabels:
 
 def _calibrated(logprobs: np.ndarray, needed: np.ndarray) -> tuple[float, np.ndarray]:
     """The temperature and the prior under which what tasks needed is the most likely."""
-    # What was needed can be said only where it was a candidate.
+    # Only tasks whose needed labels were all candidates can be fitted.
     known = np.isfinite(np.where(needed > 0, logprobs, 0)).all(axis=1) & (needed.sum(axis=1) > 0)
     logprobs, needed = logprobs[known], needed[known]
     if len(logprobs) == 0:

@@ -16,8 +16,8 @@ Trials = Annotated[list[Annotated[float, Field(ge=0, le=1)]], Field(min_length=1
 
 
 class LabelAnswers(Strict):
-    """What the base model answered when it was asked which of `names` (the base model first) a task needs, once with
-    so many `neighbours` each: logprobs[t][k], null for what was no candidate; all null where it named no label."""
+    """The base model's answers to the question which of `names` (the base model first) task t needs, asked with
+    neighbours[k] examples: logprobs[t][k] in nats, null for a name that was no candidate, all null without a label."""
 
     names: list[str] = Field(min_length=2)
     neighbours: list[int] = Field(min_length=1)

@@ -25,7 +25,7 @@ PENALTIES = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
 """On a tie the stronger one."""
 
 INNER_FOLDS = 3
-"""Of the cross-validation that chooses the penalty."""
+"""The folds of the cross-validation that chooses the penalty."""
 
 
 def choices(predicted: np.ndarray) -> np.ndarray:
@@ -50,8 +50,8 @@ class RidgeModel:
 
     @classmethod
     def fit(cls, texts: list[str], rates: np.ndarray, *, seed: int) -> RidgeModel:
-        """With the penalty that predicts best in an inner cross-validation; `rates[t, o]` is the share of trials that
-        option o solved at task t."""
+        """Fits a model with the penalty that predicts best in an inner cross-validation. `rates[t, o]` is the share of
+        trials that option o solved at task t."""
         losses = np.zeros(len(PENALTIES))
         for train, test in folds_of(texts, INNER_FOLDS, seed) if len(set(texts)) > 1 else []:
             words, solve = prepared([texts[i] for i in train], rates[train])
@@ -72,7 +72,7 @@ class RidgeModel:
         return choices(self.predictions(texts))
 
     def to_json(self, options: list[str]) -> dict[str, Any]:
-        """What TypeScript computes the predictions from."""
+        """Returns the parameters from which src/routing/learned.ts computes the predictions."""
         return {
             "form": "ridge",
             "words": {

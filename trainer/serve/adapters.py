@@ -113,10 +113,10 @@ class AdapterRegistry:
 
 @dataclass(frozen=True)
 class Plan:
-    """What the linear modules do in one forward."""
+    """The weights and factors that the linear modules apply in one forward."""
 
     weights: Mapping[str, torch.Tensor]
-    """In place of the modules' own."""
+    """Replaces the modules' own weights."""
     factors: Factors
     others: torch.Tensor | None = None
     """[T, total rank], true on the columns that are not of the token's adapter."""

@@ -52,7 +52,7 @@ class Generation:
         try:
             self.on_done(result)
         except Exception:
-            log.exception("nobody took a finished request")
+            log.exception("the receiver of a finished request failed")
 
 
 @dataclass(eq=False)
@@ -126,7 +126,7 @@ class Batch:
 
     def _drop_cancelled(self) -> None:
         for row in [row for row in self._rows if row is not None and row.generation.cancelled]:
-            self._runner.pool.wipe(row.slot, len(row.tokens))  # nobody has seen yet whether its values are finite
+            self._runner.pool.wipe(row.slot, len(row.tokens))  # its values may not be finite
             self._leave(row, RequestError("cancelled"))
         for generation in [g for g in self._waiting if g.cancelled]:
             self._waiting.remove(generation)
@@ -166,8 +166,8 @@ class Batch:
         self._waiting.extendleft(reversed(held))
 
     def _has_room(self, generation: Generation, slot: int) -> bool:
-        """Whether the state of all rows fits into STATE_BYTES if the request takes this slot. The pool has as many
-        tokens for each row as the longest can come to."""
+        """Returns True if the state of all rows fits into STATE_BYTES when the request takes this slot. The pool holds
+        as many tokens for each row as the longest request can reach."""
         rows = [row for row in self._rows if row is not None]
         if not rows:
             return True
@@ -177,9 +177,9 @@ class Batch:
         return count * self._runner.pool.snapshot_bytes(longest) <= STATE_BYTES
 
     def _prefix_ends(self, generation: Generation, start: int) -> list[int]:
-        """Where a prompt's state is kept for others: after its first turn (the system's, the same in all tasks of an
-        environment) and before its last token (the whole prompt of a task). A resumed conversation has nothing new in
-        common with others."""
+        """Returns the lengths at which a prompt's state is kept for other requests: after its first turn (the system's,
+        the same in all tasks of an environment) and before its last token (the whole prompt of a task). A resumed
+        conversation shares nothing new with others."""
         prompt = generation.request.prompt
         first_turn = next((i + 1 for i, token in enumerate(prompt) if token in self._eos), 0)
         if start > first_turn or not self.cache.keeps(generation.adapter):

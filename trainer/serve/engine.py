@@ -65,7 +65,7 @@ class Engine:
         self._thread.join(seconds)
 
     def _put(self, item: Generation | Adapter) -> bool:
-        """Whether the thread will see the item."""
+        """Adds an item to the inbox. Returns False if the engine is stopping, and the thread will not see it."""
         with self._wake:
             if not self._stopping:
                 self._inbox.append(item)

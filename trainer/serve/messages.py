@@ -1,7 +1,7 @@
-"""What the front and the generation process say to each other, and errors that a client is told.
+"""Messages between the front and the generation process, and the errors that are sent to clients.
 
 Invariants: imports nothing heavy, since the front has no need of torch; an error's message names the field, its value
-and the way out, in one line."""
+and the fix, in one line."""
 
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -22,7 +22,7 @@ class GenerationRequest:
     top_p: float = 1.0
     seed: int | None = None
     likeliest: int = 0
-    """How many of the likeliest ids are reported at every token."""
+    """The number of most likely ids that are reported at every token."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Ready:
-    """The generation process serves requests; what the front must know of its model."""
+    """The generation process serves requests; holds the properties of its model that the front needs."""
 
     context: int
     base_id: str

@@ -3,8 +3,8 @@
 Invariants: linear layers see tokens, only attention and short convolutions see rows. Both find the row of a token
 through the `PackedBatch` that travels through the model's forward as the keyword `packed`; the cached past is read
 from and written to its `StatePool`. Rows with more than one new token come first, then the rows with exactly one, in
-order of their slots. What comes out equals the plain transformers forward of each row on its own, up to round-off:
-ModelRunner proves it for the loaded model before it serves anybody."""
+order of their slots. The result equals the plain transformers forward of each row on its own, up to round-off:
+ModelRunner proves it for the loaded model before it serves a request."""
 
 from dataclasses import dataclass
 from functools import partial

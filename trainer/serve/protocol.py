@@ -104,12 +104,12 @@ class ChatRequest(Strict):
         return [] if self.tool_choice == "none" else [tool.model_dump() for tool in self.tools or []]
 
     def prompt_ids(self, chat: ChatFormat) -> list[int]:
-        """What the answer follows, or the messages alone. Raises BadRequest."""
+        """Returns the ids of the prompt, or those of the messages alone. Raises BadRequest."""
         messages, ends = for_template(self.messages), not self.add_generation_prompt
         return chat.prompt_ids(messages, self.offered_tools(), ends=ends, variables=self.chat_template_kwargs)
 
     def in_ids(self, prompt: list[int]) -> GenerateRequest:
-        """The same for `generate`."""
+        """Returns the request for `generate` with these prompt ids and the same sampling parameters."""
         params = SamplingParams(
             max_tokens=self.max_tokens if self.max_completion_tokens is None else self.max_completion_tokens,
             temperature=self.temperature,
@@ -121,7 +121,7 @@ class ChatRequest(Strict):
 
 
 class SamplingParams(Strict):
-    """Of vLLM's those that a chat request can ask for; others are its defaults."""
+    """The parameters of vLLM that a chat request can set; all others have vLLM's defaults."""
 
     max_tokens: int | None = Field(default=None, ge=1)
     temperature: float = Field(default=1.0, ge=0)
@@ -138,7 +138,7 @@ class GenerateRequest(Strict):
     sampling_params: SamplingParams
 
     def generation(self, *, context: int, vocabulary: int, field: str) -> GenerationRequest:
-        """What is to be sampled. Raises BadRequest, which names `field`, where the context has no room for it."""
+        """Returns the engine's request. Raises BadRequest with `field` for an unknown id or a full context."""
         if (largest := max(self.token_ids)) >= vocabulary:
             raise BadRequest(f"{field}: the model has no id {largest}; its ids are below {vocabulary}", field)
         room = context - len(self.token_ids)
@@ -248,7 +248,7 @@ def _chat_body(request: ChatRequest, choice: dict[str, Any], number: int) -> dic
 
 
 def _logprobs(outcome: Outcome, name: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
-    """`name` is how a token is told."""
+    """Returns OpenAI's log-probs object, in nats. `name` makes the fields that identify a token id."""
     tops = outcome.likeliest or ([],) * len(outcome.token_ids)
     return {
         "content": [

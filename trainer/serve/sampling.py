@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 GREEDY_BELOW = 1e-5
-"""As in vLLM: logits overflow where they are divided by a temperature that is too small."""
+"""The limit of vLLM: logits overflow if they are divided by a smaller temperature."""
 
 _MASK = (1 << 64) - 1
 
@@ -61,7 +61,7 @@ def sample(
         # Rounding can lift the target to the total: the last token that has any probability is the limit.
         last = torch.searchsorted(cumulative, total)
         tokens = torch.minimum(torch.searchsorted(cumulative, target, right=True), last)[:, 0]
-        tokens = tokens.clamp(max=logits.shape[1] - 1)  # a row that is not finite has none; its log-prob tells
+        tokens = tokens.clamp(max=logits.shape[1] - 1)  # a row that is not finite has none
         if greedy.any():
             tokens = torch.where(torch.from_numpy(greedy), logits.argmax(-1), tokens)
     chosen = logprobs.gather(-1, tokens[:, None])[:, 0]
@@ -69,7 +69,7 @@ def sample(
 
 
 def likeliest(logits: torch.Tensor, count: int) -> list[tuple[int, float]]:
-    """Of one row of logits so many ids and log-probs in nats, the likeliest first."""
+    """Returns the `count` most likely ids of one row of logits with their log-probs in nats, the likeliest first."""
     found = logits.log_softmax(-1).topk(min(count, logits.shape[-1]))
     return list(zip(found.indices.tolist(), found.values.tolist(), strict=True))
 

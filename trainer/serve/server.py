@@ -105,9 +105,7 @@ def _bound(host: str, port: int) -> socket.socket:
     address = listener.getsockname()[0]
     if not _key() and not ipaddress.ip_address(address).is_loopback:
         listener.close()
-        raise ValueError(
-            f"--host {host}: whoever reaches it could load files; set {KEY_VARIABLE}, or listen on 127.0.0.1"
-        )
+        raise ValueError(f"--host {host}: any client could load files; set {KEY_VARIABLE}, or listen on 127.0.0.1")
     return listener
 
 
@@ -117,7 +115,7 @@ def _key() -> str:
 
 
 async def serve(args: argparse.Namespace, listener: socket.socket) -> None:
-    """Serves on a bound socket until it is told to stop. Raises RequestError or ValueError for what a user can cure."""
+    """Serves on a bound socket until a signal or the end of stdin. Raises RequestError or ValueError."""
     engine = EngineClient({"model": str(args.model), "max_batch": args.max_batch, "threads": args.threads})
     stopped = asyncio.Event()
 
@@ -185,7 +183,7 @@ def _watch_stdin(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> N
 
 
 _THIS_MACHINE = re.compile(rb"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?", re.IGNORECASE)
-"""Hosts that are answered without a key: a web page can give its own name this machine's address."""
+"""Hosts that are answered without a key. Others are refused: a web page can point its own name to this machine."""
 
 
 class ClientGone(Exception):
@@ -217,7 +215,7 @@ class App:
             return
         except RequestError as error:
             status, (kind, body) = error.status, _json(_error_body(error))
-        except Exception as error:  # a bug here must not look like a network failure
+        except Exception as error:  # a defect of the server must not look like a network failure
             log.exception("request failed")
             status, (kind, body) = 500, _json(_error_body(RequestError(repr(error))))
         headers = [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode())]

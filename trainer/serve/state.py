@@ -123,8 +123,8 @@ def key_of(adapter: Adapter | None, ids: list[int]) -> Key:
 
 
 class PrefixCache:
-    """Snapshots by (adapter, token ids). Least recently used entries go first; the sum of the snapshots stays within
-    `limit` bytes. Nothing is kept of an adapter that was unloaded, whoever still runs with it."""
+    """Snapshots by (adapter, token ids). Drops the least recently used entries to keep the snapshots within `limit`
+    bytes. Keeps nothing of an unloaded adapter, even while requests still run with it."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -136,7 +136,7 @@ class PrefixCache:
         return key in self._entries
 
     def keeps(self, adapter: Adapter | None) -> bool:
-        """Whether anything of the adapter is kept."""
+        """Returns False for an adapter that was unloaded."""
         return adapter is None or adapter not in self._unloaded
 
     def longest(self, key: Key, below: int) -> Snapshot | None:

@@ -70,7 +70,7 @@ def serve(engine: Engine, front: Connection, ready: Ready) -> None:
             if generation := generations.get(arguments):
                 generation.cancelled = True
         elif operation == "load":
-            # Reading files and adding matrices takes a while on large models; tokens go on meanwhile.
+            # Reading files and adding matrices takes a while on large models; generation continues meanwhile.
             threading.Thread(target=answer, args=(number, operation, arguments), daemon=True).start()
         else:
             answer(number, operation, arguments)

@@ -1,6 +1,6 @@
 """Makes fixtures/router_contract.json, which holds Python and TypeScript to the same reading of a router file.
 
-`python -m trainer.tests.router_contract` writes it anew."""
+`python -m trainer.tests.router_contract` replaces it."""
 
 import json
 import random

@@ -27,7 +27,7 @@ CONVERSATION = [
 
 @contextmanager
 def running_engine(model: Path, adapters: dict[str, Path] = {}, **options: int) -> Iterator[Engine]:  # noqa: B006
-    """An engine on its own thread, with 8 rows and a prefix cache of 64 MB unless told otherwise."""
+    """Runs an engine on its own thread, with 8 rows and a prefix cache of 64 MB by default."""
     engine = Engine(model, **{"max_batch": 8, "threads": 1, "prefix_cache_mb": 64, **options})
     for name, path in adapters.items():
         engine.registry.load(name, str(path))

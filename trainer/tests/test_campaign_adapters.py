@@ -42,12 +42,12 @@ def test_a_listing_leads_nowhere_else(tmp_path):
         cache.find(f"a-{put(tmp_path, b'[1]')}")
 
 
-def test_the_cache_is_bounded_and_keeps_what_was_asked_for_within_an_hour(tmp_path):
+def test_the_cache_is_bounded_and_keeps_adapters_used_within_an_hour(tmp_path):
     cache = AdapterCache(tmp_path, url="s3://bucket", gigabytes=250e-9)
     old, new, last = (put_listing(tmp_path, weights=body * 100) for body in (b"o", b"n", b"l"))
     folder = cache.find(f"a-{old}")
     os.utime(folder, (1, 1))
     assert cache.find(f"a-{new}").exists() and folder.exists()
     assert cache.find(f"a-{last}").exists() and not folder.exists()
-    assert cache.find(f"a-{old}").exists(), "it is fetched anew"
+    assert cache.find(f"a-{old}").exists(), "it is fetched again"
     assert len(list((tmp_path / "served").iterdir())) == 3, "all were asked for within an hour"

@@ -88,7 +88,7 @@ def test_outcomes_that_have_nothing_to_do_with_texts_route_nothing():
 
 
 def test_the_best_option_is_chosen_within_the_folds():
-    """Of many options that do equally well the one that was lucky on all tasks is not as good on others."""
+    """Among many equally good options, the one with the best result by chance is worse on other tasks."""
     generator = np.random.default_rng(0)
     columns = {name: (generator.random(60) < 0.5).astype(float).tolist() for name in ["base", *"abcde"]}
     router = fit(matrix(columns, [f"task number t{i}" for i in range(60)]), folds=3)
@@ -111,7 +111,7 @@ def test_the_contract_fixture():
 
 
 def labelled(tasks: int, *, failed: int = 0, equal: bool = False) -> dict[str, Any]:
-    """The base model hears what a task needs, but always says the second label somewhat too loud."""
+    """Makes labels that name the needed adapters, with a bias towards the second label."""
     generator = np.random.default_rng(4)
     names, options = ["base", "a", "b"], ["base", "a", "b", "a+b"]
     rows, logprobs = [], []
@@ -121,7 +121,7 @@ def labelled(tasks: int, *, failed: int = 0, equal: bool = False) -> dict[str, A
         outcomes = {option: [float(option in solving)] for option in options}
         heard = [2.0 * (name in needed) + 1.5 * (name == "a") - 3 + generator.normal() / 4 for name in names]
         many = heard if index >= failed else [None] * 3
-        # With few neighbours one may be no candidate.
+        # A prompt with few neighbours may lack a candidate.
         logprobs.append([many if equal else [*heard[:2], None], many])
         rows.append({"id": f"t{index}", "text": f"request {index}", "outcomes": outcomes})
     labels = {"names": names, "neighbours": [4, 16], "logprobs": logprobs}

@@ -166,7 +166,7 @@ def test_solved_tasks_end_the_search(tmp_path):
 
 @pytest.mark.parametrize("broken", ["rollouts", "reply"])
 def test_a_worker_that_can_not_answer_ends_it_with_an_error(tmp_path, broken):
-    """GEPA would go on after what its reflection model throws."""
+    """GEPA itself survives an exception of its reflection model."""
     worker = Worker(tmp_path, make_job(tmp_path))
     worker.broken = broken
     assert worker.run().exit_code == 1

@@ -70,7 +70,7 @@ def test_a_model_is_downloaded_with_progress_and_its_commit_is_its_id(hub, tmp_p
         assert file.read_bytes() == (hub.folder / file.name).read_bytes()
 
 
-def test_a_killed_download_goes_on_with_the_files_that_are_missing(hub, tmp_path):
+def test_a_killed_download_resumes_with_the_missing_files(hub, tmp_path):
     stalled, go_on = threading.Event(), threading.Event()
 
     def half(handler, body):
@@ -104,7 +104,7 @@ def test_weights_that_are_not_the_listed_ones_are_removed(hub, tmp_path):
     ("question", "field"),
     [({"hub": "owner/missing"}, "baseModel.hub"), ({"revision": "v9"}, "baseModel.revision")],
 )
-def test_what_the_hub_does_not_have_is_refused(hub, tmp_path, question, field):
+def test_a_model_that_the_hub_lacks_is_refused(hub, tmp_path, question, field):
     code, _, err = fetched(hub, tmp_path, **question)
     assert code == 3 and field in err and len(err.splitlines()) == 1
 

@@ -44,7 +44,7 @@ def merged(folder: Path, parts: dict[Path, float]) -> Path:
 
 
 def deltas(model: PeftModel, name: str) -> dict[str, torch.Tensor]:
-    """What PEFT adds to each weight for an adapter, where that is not nothing."""
+    """Returns the nonzero changes that PEFT makes to each weight for an adapter."""
     layers = ((module, layer) for module, layer in model.named_modules() if name in getattr(layer, "lora_A", ()))
     found = {module: layer.get_delta_weight(name).double() for module, layer in layers}
     return {module: delta for module, delta in found.items() if delta.abs().max() > 0}
@@ -69,7 +69,7 @@ def test_it_is_the_weighted_sum_of_its_parts(tiny_model_dir, parts, tmp_path, we
         torch.testing.assert_close(delta, expected[module], atol=1e-6, rtol=0)
 
 
-def test_the_same_job_gives_the_same_bytes_and_replaces_what_it_made(tiny_model_dir, parts, tmp_path):
+def test_the_same_job_gives_the_same_bytes_and_replaces_its_output(tiny_model_dir, parts, tmp_path):
     """Base models may have unlike names: one folder has many. The first one's is taken over."""
     moved = copy_of(parts["odd"], tmp_path / "odd", lambda f: changed_config(f, base_model_name_or_path="/elsewhere"))
     job = {parts["plain"]: 0.7, moved: 0.3}
@@ -109,7 +109,7 @@ def weighed(factor: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Call
         (lambda folder: (folder / WEIGHTS).write_bytes(b"torn"), "cannot be read"),
     ],
 )
-def test_what_can_not_be_merged(parts, tmp_path, capfd, change, said):
+def test_unmergeable_adapters_are_refused(parts, tmp_path, capfd, change, said):
     bad = copy_of(parts["odd"], tmp_path / "bad", change)
     assert main(job_of(tmp_path, {parts["plain"]: 1, bad: 1})) == REFUSED
     out, err = capfd.readouterr()

@@ -1,4 +1,4 @@
-"""What is told of a base model's folder: which it is, whether it is whole, its modules, log-probs."""
+"""Properties of a base model's folder: its id, complete files, its modules, log-probs."""
 
 import hashlib
 import shutil
@@ -34,7 +34,7 @@ def model(tmp_path):
 
 @pytest.fixture
 def lora_of(ask):
-    """What check-model says of modules."""
+    """Returns a function that runs check-model for modules."""
     return lambda model, modules: ask("check-model", {"model": str(model), "target_modules": modules})
 
 
@@ -83,7 +83,7 @@ WEIGHTS = "model.safetensors"
 @pytest.mark.parametrize(
     ("name", "spoil", "said"),
     [
-        (WEIGHTS, lambda text: text[:-100], "is not whole: .*; download it anew"),
+        (WEIGHTS, lambda text: text[:-100], "is not whole: .*; download it again"),
         (WEIGHTS, lambda text: text[:100], "is not whole"),
         (WEIGHTS, lambda _: b"", "is not whole"),
         (WEIGHTS, lambda text: text + b"more", "is not whole"),

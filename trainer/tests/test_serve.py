@@ -57,7 +57,7 @@ def test_a_conversation_with_calls_renders_to_the_ids_of_the_calls(url, shop_too
     assert tokens[begin : begin + len(written)] == written
 
 
-def test_loading_goes_on_beside_generation(url, adapters):
+def test_loading_runs_beside_generation(url, adapters):
     stop, failures = threading.Event(), []
 
     def load() -> None:

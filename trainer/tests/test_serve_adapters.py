@@ -107,7 +107,7 @@ def test_resumed_turns_take_the_prefix_from_the_cache_and_change_nothing(setting
             prompts = [[*p, *o.token_ids, *words(200 + turn, 8)] for p, o in zip(prompts, outcomes, strict=True)]
 
 
-def test_what_still_runs_with_an_unloaded_adapter_leaves_no_prefix(tiny_model_dir, adapters, monkeypatch):
+def test_a_request_with_an_unloaded_adapter_leaves_no_prefix(tiny_model_dir, adapters, monkeypatch):
     monkeypatch.setattr("trainer.serve.packed.eos_ids", lambda _: frozenset())  # no answer ends early
     with running_engine(tiny_model_dir, {"one": adapters[0]}, max_batch=1) as engine:
         ended = [submitted(engine, GenerationRequest(words(n, 40), "one", 200)) for n in range(2)]  # one waits

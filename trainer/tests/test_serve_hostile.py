@@ -27,7 +27,7 @@ def test_a_web_page_can_not_stop_the_server_with_a_template_of_its_own(url):
         refused = post(url, path, body)
         assert refused.status_code == 400 and refused.json()["error"]["param"] == "chat_template_kwargs"
     harmless = json.dumps({"model": "base", "messages": CONVERSATION, "max_tokens": 1})
-    # What a page can send without the browser asking first, and what one that has rebound its name sends.
+    # Requests that a browser sends without a preflight, then requests of a page that has rebound its name.
     for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
         assert post(url, CHAT, harmless, **{"content-type": kind}).status_code == 415
     for host in ("evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example", ""):
@@ -75,7 +75,7 @@ def variants(value: Any, raw: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", BODIES)
-def test_whatever_a_field_holds_the_client_is_told_and_the_server_goes_on(url, path):
+def test_any_field_value_gets_an_answer_and_the_server_keeps_running(url, path):
     with httpx.Client(headers={"content-type": "application/json"}, timeout=60) as client:
         for number, raw in enumerate(RAW):
             # Every second part of the body, in turn.
@@ -108,7 +108,7 @@ def test_json_that_is_nested_deep_is_refused(url, path):
         "```" * 200_000,
     ],
 )
-def test_what_is_no_call_stays_text(text):
+def test_text_that_is_no_call_stays_text(text):
     assert calls_shown_in("<tool_call>")(text, []) == (text, [])
 
 

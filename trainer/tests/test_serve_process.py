@@ -42,7 +42,7 @@ def test_a_server_that_is_stopped_while_it_loads_ends_with_0(tiny_model_dir):
     assert subprocess.run(["kill", "-0", children[0]], capture_output=True).returncode != 0
 
 
-def test_a_generation_process_that_dies_is_told_and_ends_the_server(tiny_model_dir):
+def test_a_dead_generation_process_is_reported_and_ends_the_server(tiny_model_dir):
     with running_server(tiny_model_dir) as (process, url):
         [child] = children_of(process)
         assert httpx.get(f"{url}/health").status_code == 200
@@ -52,7 +52,7 @@ def test_a_generation_process_that_dies_is_told_and_ends_the_server(tiny_model_d
         assert "generation process was killed" in said and "lower policyServer.maxBatch" in said
 
 
-def test_what_keeps_a_server_from_starting_is_one_line(tiny_model_dir, tmp_path, capfd):
+def test_a_startup_error_is_one_line(tiny_model_dir, tmp_path, capfd):
     def failure(*options: str) -> str:
         assert main(["serve", *options]) == 1
         out, err = capfd.readouterr()
@@ -69,10 +69,10 @@ def test_what_keeps_a_server_from_starting_is_one_line(tiny_model_dir, tmp_path,
     assert "make base-model" in line and str(tmp_path / "none") in line
 
 
-def test_a_server_with_a_key_answers_nobody_else_and_agrees_on_a_seed(tiny_model_dir, url, monkeypatch, capfd):
+def test_a_server_with_a_key_requires_it_and_agrees_on_a_seed(tiny_model_dir, url, monkeypatch, capfd):
     options = ("serve", "--model", str(tiny_model_dir), "--port", "0", "--host", "0.0.0.0")
     assert main(list(options)) == 1
-    assert "--host 0.0.0.0: whoever reaches it could load files; set POLICY_SERVER_API_KEY" in capfd.readouterr().err
+    assert "--host 0.0.0.0: any client could load files; set POLICY_SERVER_API_KEY" in capfd.readouterr().err
     monkeypatch.setenv("POLICY_SERVER_API_KEY", "secret")
     with running_server(tiny_model_dir, "--host", "0.0.0.0") as (_, everywhere):
         other = everywhere.replace("0.0.0.0", "127.0.0.1")

@@ -27,7 +27,7 @@ def test_calls_are_parsed_and_their_arguments_get_the_schemas_types():
 
 
 @pytest.mark.parametrize("number", ["2.0", "1e3", "-0", "0.1234567890123456789", "12345678901234567890", "3"])
-def test_numbers_are_told_and_shown_again_as_they_were_sampled(number):
+def test_numbers_keep_the_spelling_that_was_sampled(number):
     _, [call] = parse(f'<|call|>refund(amount="{number}")', TOOLS)
     assert call["function"]["arguments"] == f'{{"amount": {number}}}'
     [told] = for_template([Message.model_validate({"role": "assistant", "tool_calls": [call]})])
@@ -121,7 +121,7 @@ def test_arguments_that_are_no_json_become_json(model, text, arguments):
         '<|call|>refund(item="x")<|call|>refund(item="x',
     ],
 )
-def test_what_is_no_call_of_a_shop_model_stays_content(text):
+def test_other_text_of_a_shop_model_stays_content(text):
     assert parse(text, TOOLS) == (text, [])
 
 
@@ -152,5 +152,5 @@ def test_what_is_no_call_of_a_shop_model_stays_content(text):
         ("gemma4", '<|tool_call>call:look{a:<|"|>x}<tool_call|>'),
     ],
 )
-def test_what_is_no_call_stays_content(model, text):
+def test_text_that_is_no_call_stays_content(model, text):
     assert calls_shown_in(TEMPLATE[model])(text, OFFERED) == (text, [])

@@ -13,7 +13,7 @@ from trainer.train import logps
 from trainer.train.logps import SampledLogps
 
 LENGTHS = [(12, 5), (12, 9), (12, 1), (6, 6), (20, 30)]
-"""Of prompts and completions."""
+"""Lengths of prompts and completions."""
 
 
 def gradients(model: Any, found: torch.Tensor, wanted: torch.Tensor) -> list[torch.Tensor]:

@@ -135,7 +135,7 @@ def test_the_gap_to_the_samplers_logprobs_is_measured_on_loss_tokens(trainer):
 
 
 @pytest.mark.parametrize("ours", [True, False])
-def test_at_another_temperature_the_loss_is_over_what_was_sampled_from(ours, tiny_model_dir, tmp_path):
+def test_at_another_temperature_the_loss_is_over_the_sampled_distribution(ours, tiny_model_dir, tmp_path):
     """The sampler's log-probs are those at 1: the ratio is to the policy's own, and the gap is to the sampler's."""
     trainer = tuned_trainer(tiny_model_dir, tmp_path, temperature=0.7)
     trainer._sampled.usable &= ours
@@ -289,7 +289,7 @@ def test_constant_groups_leave_no_trace_in_the_gradient(trainer):
     loss, gradient = step(trainer, batch)
     assert loss == pytest.approx(expected, abs=1e-6)
     assert_close(gradient, expected_gradient)
-    # Of a step with none but these, no gap has been measured.
+    # A step with constant groups alone has no measured gap.
     trainer._collect = lambda step, tasks: training_batch(rollouts_of([[0.3] * 4], rows), "group")
     assert trainer.training_step(trainer.model, [{"prompt": "s1"}] * 4) == 0
     assert "logprob_gap" not in trainer._step_metrics

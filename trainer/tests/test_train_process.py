@@ -55,7 +55,7 @@ def assert_goes_on_to_the_same_end(run: Worker, uninterrupted: Worker, ready: in
     again = run.again()
     assert again.exit_code == 0, again.stderr
     assert again.messages[0] == {"type": "ready", "step": ready}
-    if is_whole(run.output / f"checkpoint-{ready}"):  # told again
+    if is_whole(run.output / f"checkpoint-{ready}"):  # sent again
         assert {k: again.messages[1][k] for k in ("type", "step")} == {"type": "checkpoint", "step": ready}
     assert asked(again) == {step: tasks for step, tasks in asked(uninterrupted).items() if step >= ready}
     assert again.adapter_bytes(STEPS) == uninterrupted.adapter_bytes(STEPS)
@@ -84,7 +84,7 @@ def test_a_whole_run(uninterrupted):
     assert all(tensor.abs().max() > 0 for name, tensor in weights.items() if "lora_B" in name)
 
 
-def test_micro_batches_are_told(start):
+def test_progress_is_sent_for_micro_batches(start):
     at_once = "import trainer.train.channel as channel; channel.TELL_SECONDS = 0"
     run = start(steps=2, tokens_per_forward=30).run(before=at_once)
     told = [(message["step"], message["done"], message["total"]) for message in run.of_type("progress")]
@@ -141,7 +141,7 @@ DISTURBANCES = {
 
 
 @pytest.mark.parametrize("how", DISTURBANCES)
-def test_whatever_ends_it_the_next_attempt_comes_to_the_same_bytes(start, uninterrupted, how):
+def test_after_any_end_the_next_attempt_gives_the_same_bytes(start, uninterrupted, how):
     on_message, exit_code, step = DISTURBANCES[how]
     torn = "checkpoint is written" in how
     run = start().run(on_message, before=IN_A_CHECKPOINT if torn else "")
@@ -204,7 +204,7 @@ import errno, os
 def full(*arguments, **options): raise {}
 """
 NO_ROOM = "OSError(errno.ENOSPC, 'No space left on device')"
-# What the two libraries that write a checkpoint raise; the others of it are Python's own.
+# Errors of the two libraries that write files of a checkpoint; Python writes the other files.
 TORCH_NO_ROOM = "RuntimeError('[enforce fail] PytorchStreamWriter failed writing file data/0: file write failed')"
 SAFETENSORS_NO_ROOM = "RuntimeError('I/O error: No space left on device (os error 28)')"
 
@@ -244,7 +244,7 @@ run.micro_batches = full
 
 
 def test_a_log_that_can_not_be_written_ends_no_training(start):
-    """Stderr is a full disk, and somebody says something."""
+    """Stderr is a full disk, and the trainer writes to it."""
     chatty = """
 import os, sys, trainer.train.grpo as run
 os.dup2(os.open('/dev/full', os.O_WRONLY), 2)

@@ -1,4 +1,4 @@
-"""Trainings of several processes (`processes`): they train what one does, and end and go on together."""
+"""Trainings in several processes (`processes`): they compute the result of one process, and end and resume together."""
 
 import contextlib
 import os
@@ -35,7 +35,7 @@ def together(tiny_model_dir, tmp_path_factory):
 
 
 @pytest.mark.parametrize("processes", [2, pytest.param(3, marks=slow)])
-def test_several_processes_train_what_one_does(alone, together, tiny_model_dir, tmp_path, processes):
+def test_several_processes_train_like_one(alone, together, tiny_model_dir, tmp_path, processes):
     run = together if processes == 2 else of_ranks(tiny_model_dir, tmp_path, processes).run()
     assert run.exit_code == 0, run.stderr
     for one, other in zip(alone.metrics(), run.metrics(), strict=True):

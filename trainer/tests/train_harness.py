@@ -1,4 +1,4 @@
-"""What the learners' tests share: small jobs, and a scripted gpu worker around a real learner process.
+"""Shared code of the learners' tests: small jobs, and a scripted gpu worker around a real learner process.
 
 The worker samples from the real model with the adapter that the trainer names, so its answers are a function of
 (adapter bytes, task, attempt) alone. Learners are forked from a process that has imported torch and TRL already."""
@@ -122,12 +122,12 @@ def as_lines(rollouts: list[Message]) -> str:
 
 
 def rollouts_of(answer: str) -> list[Message]:
-    """What the worker has answered with."""
+    """Returns the rollouts in an answer of the worker."""
     return [json.loads(line) for line in Path(json.loads(answer)["file"]).read_text().splitlines()]
 
 
 def _learn(pipes: list[DupFd], before: str, argv: list[str]) -> None:
-    """In the learner's process, whose standard streams are the pipes."""
+    """Runs in the learner's process, whose standard streams are the pipes."""
     for number, pipe in enumerate(pipes):
         os.dup2(pipe.detach(), number)
     sys.stdin, sys.stdout, sys.stderr = (open(n, "w" if n else "r", closefd=False) for n in range(3))  # noqa: SIM115
@@ -212,11 +212,11 @@ class Worker:
         return self
 
     def again(self) -> Worker:
-        """The same job in the same folder, run once more."""
+        """Runs the same job in the same folder again."""
         return Worker(self.folder, self.job, program=self.program, start=self.start).run()
 
     def answer(self, request: Message) -> str:
-        """Makes the rollouts of a request with the adapter it names, and the line that tells of them."""
+        """Makes the rollouts of a request with the adapter it names, and returns the answer's line."""
         base = AutoModelForCausalLM.from_pretrained(self.job["base_model"])
         model = PeftModel.from_pretrained(base, request["policy"]["adapter"]).eval()
         return self.write_batch(

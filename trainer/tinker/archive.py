@@ -12,7 +12,7 @@ from trainer.adapter_config import CONFIG, PREFIX, WEIGHTS, adapter_config
 
 
 class NotAnAdapter(RuntimeError):
-    """What the server has exported is no LoRA that PEFT can load."""
+    """The server's export is not a LoRA that PEFT can load."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Exported:
 
 
 def read_export(folder: Path) -> Exported:
-    """Raises NotAnAdapter."""
+    """Reads an exported folder. Raises NotAnAdapter."""
     try:
         config = json.loads((folder / CONFIG).read_text())
         tensors = _tensors(folder / WEIGHTS)
@@ -48,7 +48,7 @@ def write_config(folder: Path, exported: Exported, base: str) -> None:
 
 
 def _tensors(path: Path) -> dict[str, np.ndarray]:
-    """Of a safetensors file, in float32 or float16: numpy has no bfloat16."""
+    """Reads a safetensors file; bfloat16, which numpy lacks, becomes float32. Raises ValueError for other types."""
     content = path.read_bytes()
     size = int.from_bytes(content[:8], "little")
     header: dict[str, Any] = json.loads(content[8 : 8 + size])

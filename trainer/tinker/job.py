@@ -1,5 +1,5 @@
-"""The job of a training on a Tinker server. The campaign's schema refuses what the Tinker API has no place for, and
-`probe.py` finds out what only the server itself can tell."""
+"""The job of a training on a Tinker server. The campaign's schema refuses settings that the Tinker API lacks, and
+`probe.py` measures the properties that only the server knows."""
 
 from __future__ import annotations
 

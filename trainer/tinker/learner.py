@@ -1,8 +1,8 @@
 """One training with GRPO on rollouts that the worker makes, whose LoRA a Tinker server holds and changes.
 
 Invariants: every finished step is in the training's folder, as a checkpoint with the adapter and the path to the
-server's own state, before the worker hears of it. An update that the server has made and nobody has saved is made again
-from the state before. The server gets token ids, log-probs and factors, and no text."""
+server's own state, before the worker is notified. An update of the server that was not saved is made again from the
+previous state. The server gets token ids, log-probs and factors, and no text."""
 
 import json
 import math
@@ -35,12 +35,12 @@ from .server import Adapter, Server, StateLost
 from .update import token_factors
 
 ADAM = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.0}
-"""As the trainer's: torch's own values."""
+"""The defaults of torch, as in trainer.train."""
 HELD = "held.json"
 CALL_TOKENS = 32_768
-"""Of one request to the server. Between two of them it is told how far the step is."""
+"""Tokens of one request to the server, at most. Progress is reported after each request."""
 STATE = "tinker.json"
-"""Of a checkpoint: what the server saved it as, and how it reduces a loss."""
+"""A file of each checkpoint: the server's path to the saved state, and how the server reduces a loss."""
 
 
 def run(job: TinkerJob, channel: Channel) -> None:
@@ -72,7 +72,7 @@ class _Training:
             self._server = Server(job.url, self._output / HELD)
             self._begin(self._server)
         channel.send("ready", step=self.step)
-        self._tell()  # of one that is resumed once more: the worker that heard of it may have died since
+        self._tell()  # again after a resume: the worker that was notified may have died since
         size = job.groups_per_step
         tasks = tasks_of_all_steps(job)
         while self.step < job.steps:
@@ -92,7 +92,7 @@ class _Training:
             self._server.leave(self._adapter)
 
     def _begin(self, server: Server) -> None:
-        """Takes up the last state that the server still has, or begins with a LoRA of its own making."""
+        """Resumes the last saved state, or begins with a new LoRA. Raises BadInput if all saved states are lost."""
         job = self._job
         model = server.base_model(job.server_model)
         lost: list[str] = []
@@ -104,14 +104,14 @@ class _Training:
                 lost.append(str(error))
                 continue
             self._reduction = state["reduction"]
-            # Of later steps the rollouts are in the store, and their updates are made again.
+            # The rollouts of later steps are in the store; their updates are made again.
             for later in [path for number, path in whole_ones(self._output) if number > step]:
                 shutil.rmtree(later)
             self.step, self._checkpoint = resume_point(job)
             return
         if lost:
-            why = f"{'; '.join(lost)}; a Tinker server takes no adapter, so that nothing can be gone on with"
-            raise BadInput(f"output_dir {job.output_dir}: {why}; remove the folder to train anew")
+            why = f"{'; '.join(lost)}; a Tinker server takes no adapter, so that the training can't be resumed"
+            raise BadInput(f"output_dir {job.output_dir}: {why}; remove the folder to start again")
         self._adapter, found = probed(
             server,
             model,
@@ -125,7 +125,7 @@ class _Training:
         self._save()
 
     def _resumed(self, server: Server, model: str, state: str, checkpoint: Path) -> Adapter:
-        """Raises StateLost, also where the server says that it has the state: SkyRL loads nothing from lost files."""
+        """Resumes a saved state. Raises StateLost, also for other weights: SkyRL loads nothing from lost files."""
         adapter = server.resume(state, model)
         with TemporaryDirectory(dir=self._output, prefix=".resumed.") as scratch:
             adapter.export(f"resumed-{checkpoint.name}", Path(scratch))
@@ -159,7 +159,7 @@ class _Training:
             adapter.add_gradient(rows, factors, [own[i] for i in call])
             self._channel.progress(step=self.step, done=done, total=2 * len(calls))
         forward = trained = sum(row.length for row in batch.rows)
-        if not calls:  # as the trainer's: a step without a gradient is one of the momentum alone
+        if not calls:  # as in trainer.train: a step without a gradient still applies the momentum
             row = groups[0][0].rows[0]
             trained = row.length
             adapter.add_gradient([row], [np.zeros(len(row.completion_ids))], [np.zeros(len(row.completion_ids))])
@@ -184,7 +184,7 @@ class _Training:
         }
 
     def _save(self) -> None:
-        """The adapter as it is now, and on the server what it is resumed from, as a checkpoint."""
+        """Writes a checkpoint with the current adapter, and saves the state to resume from on the server."""
         fingerprint = self._job.fingerprint()
         with new_checkpoint(self._output, self.step, fingerprint=fingerprint) as (partial, self._checkpoint):
             state = self._adapter.save(f"step-{self.step}")
@@ -198,7 +198,7 @@ class _Training:
 
 
 def _calls(rows: list[Row]) -> Iterator[list[int]]:
-    """Indexes of rows of like length together, so many that a request stays small."""
+    """Yields the indexes of the rows of each request: rows of similar length, at most CALL_TOKENS padded tokens."""
     call: list[int] = []
     for index in sorted(range(len(rows)), key=lambda i: rows[i].length):
         if call and rows[index].length * (len(call) + 1) > CALL_TOKENS:

@@ -1,9 +1,9 @@
-"""What a Tinker server does, found out with steps whose outcome is known: no two of them reduce a loss alike, and what
-one passes over it does not refuse.
+"""Measures a Tinker server with steps whose outcome is known, because servers reduce a loss differently and ignore
+unsupported settings silently.
 
 A step of Adam with betas of 0 and a huge epsilon is a step of plain gradient descent, W += rate x c x G, where G is the
-gradient of the log-probs that the step asks for and c what the server's reduction makes of it. By the exported weights
-|dW| is known, and by the log-probs dJ = G dW: so c = |dW|^2 / (rate x dJ), whatever the model."""
+gradient of the log-probs and c the factor of the server's reduction. The exported weights give |dW|, and the log-probs
+give dJ = G dW. So c = |dW|^2 / (rate x dJ) for every model."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -24,7 +24,7 @@ from .server import Adapter, Server
 
 EPSILON = 1e6
 SMALL, LARGE, AIM = 0.05, 1.0, 0.3
-"""Of dJ: below, rounding hides it; above, it is not linear any more."""
+"""Limits and target of dJ: below SMALL, rounding hides it; above LARGE, it is no longer linear."""
 
 
 REDUCTIONS: dict[str, Callable[[Row, list[Row]], int]] = {
@@ -33,8 +33,8 @@ REDUCTIONS: dict[str, Callable[[Row, list[Row]], int]] = {
     "mean of rows' means": lambda row, rows: (row.length - 1) * len(rows),
     "mean of tokens": lambda row, rows: sum(one.length - 1 for one in rows),
 }
-"""What a server makes of the factors of a step's rows: what a row's are multiplied with, so that the server's gradient
-is their sum."""
+"""Known reductions of a step's rows. A row's factors are multiplied with the returned number, so that the server's
+gradient is the sum over all rows."""
 
 
 class Question(Closed):
@@ -44,7 +44,7 @@ class Question(Closed):
     lora: Lora
     max_grad_norm: float = Field(ge=0)
     tries: bool
-    """Whether a LoRA is made and some steps are taken with it; else the server is only asked for its models."""
+    """True: makes a LoRA and takes some steps with it. False: only asks the server for its models."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Found:
 
 
 def check(question: Question) -> dict[str, Any]:
-    """{"model", "found"}, before anything is spent. Raises BadInput for what the server can't do, and ServerFailed."""
+    """Returns {"model", "found"}. Raises BadInput if the server can't train such an adapter, and ServerFailed."""
     server = Server(question.url)
     model = server.base_model(question.server_model)
     if not question.tries:
@@ -71,7 +71,7 @@ def check(question: Question) -> dict[str, Any]:
 
 
 def probed(server: Server, model: str, *, lora: Lora, seed: int, vocabulary: int, clip: bool) -> tuple[Adapter, Found]:
-    """A new LoRA, and what the server does with one: it was tried, and what was saved before is taken up again.
+    """Makes and saves a LoRA, measures some steps with it, and returns the resumed adapter and the measurements.
 
     Raises BadInput for a server that can't be trained with, NotAnAdapter and ServerFailed."""
     tried = server.create(model, rank=lora.r, seed=seed, modules=lora.target_modules)
@@ -113,7 +113,7 @@ def _try(adapter: Adapter, begin: Exported, *, vocabulary: int, clip: bool, scra
 
 
 def check_found(lora: Lora, max_grad_norm: float, found: Found) -> None:
-    """Raises BadInput for what is wanted and the server does not do."""
+    """Raises BadInput for a setting that the server does not follow."""
     if found.rank != lora.r:
         raise BadInput(f"training.lora.r {lora.r}: the Tinker server made one of {found.rank}; set it to that")
     if found.alpha != lora.alpha:
@@ -133,7 +133,7 @@ def check_found(lora: Lora, max_grad_norm: float, found: Found) -> None:
 def _descend(
     adapter: Adapter, asked: Row, beside: Row, rate: float, before: Exported, folder: Path, most: float = 0.0
 ) -> tuple[float, float]:
-    """(|dW|, dJ) of one step, whose rows are sent in two requests as the rows of large steps are."""
+    """Takes one step and returns (|dW|, dJ). Its rows are sent in two requests, like the rows of large steps."""
     rows = [asked, beside]
     own = adapter.logprobs(rows)
     for row, now in zip(rows, own, strict=True):
@@ -154,7 +154,7 @@ def _export(adapter: Adapter, folder: Path) -> Exported:
 
 
 def _closest(factor: float, row: Row, rows: list[Row]) -> str:
-    """The reduction that makes a gradient so much smaller."""
+    """Returns the name of the reduction whose scale matches the measured factor. Raises BadInput if none does."""
     for name, scale in REDUCTIONS.items():
         if 0.8 < factor * scale(row, rows) < 1.25:
             return name

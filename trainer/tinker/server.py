@@ -1,7 +1,7 @@
-"""What a learner asks of a Tinker server, by the server's own client package.
+"""A learner's requests to a Tinker server, through the server's own client package.
 
-Invariants: the API key comes from TINKER_API_KEY and goes nowhere else; log-probs and factors are those of completion
-tokens alone, whatever the server wants of the rest of a row."""
+Invariants: the API key comes from TINKER_API_KEY and is used nowhere else; log-probs and factors are those of
+completion tokens alone; the rest of a row is padded as the server requires."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from tinker import types  # noqa: E402
 LOSS = "importance_sampling"
 ATTENTION = {"q_proj", "k_proj", "v_proj", "o_proj"}
 LOOK_SECONDS = 1.0
-"""How often a learner that waits looks again."""
+"""The time between two polls of a waiting learner."""
 
 
 class ServerFailed(RuntimeError):
-    """The server did not do what it was asked; another time it may."""
+    """A request to the server failed; a retry may succeed."""
 
 
 class StateLost(RuntimeError):
@@ -71,8 +71,8 @@ def _wait(asked: Any) -> Any:
 
 @cache
 def _end_in_time(loop: asyncio.AbstractEventLoop) -> None:
-    """Has the client's thread end before the interpreter. One that the interpreter ends takes the process with it now
-    and then (SIGABRT), and its exit code is no longer what came of the work."""
+    """Ends the client's thread before the interpreter exits. The interpreter sometimes aborts (SIGABRT) with a running
+    thread, and the exit code of the work is lost."""
 
     async def end() -> threading.Thread:
         others = asyncio.all_tasks() - {asyncio.current_task()}
@@ -89,8 +89,8 @@ def _end_in_time(loop: asyncio.AbstractEventLoop) -> None:
 
 
 class Server:
-    """`held`: a file with the ids of the LoRAs that this process holds there: where it is killed, the next one lets go
-    of them."""
+    """A connection to a server. `held` is a file with the ids of the LoRAs that this process holds on the server: after
+    a kill, the next process frees them."""
 
     def __init__(self, url: str, held: Path | None = None) -> None:
         if not os.environ.get("TINKER_API_KEY"):
@@ -114,7 +114,7 @@ class Server:
         raise BadInput(f"trainer.model {wanted!r}: {has}; name one of them")
 
     def create(self, model: str, *, rank: int, seed: int, modules: list[str]) -> Adapter:
-        """A new LoRA on a base model, of the kinds of `modules`: which of a kind it has is the server's to choose."""
+        """Makes a LoRA on the kinds of `modules`; the server chooses the modules of each kind. Raises BadInput."""
         wanted = {
             "train_attn": bool(ATTENTION & set(modules)),
             "train_unembed": "lm_head" in modules,
@@ -132,7 +132,7 @@ class Server:
         return self._adapter(client)
 
     def resume(self, state: str, model: str) -> Adapter:
-        """The LoRA and its optimizer as they were saved. Raises StateLost."""
+        """Returns the LoRA with its optimizer as they were saved. Raises StateLost or ServerFailed."""
         with _asked(f"resume from {state}"):
             try:
                 client = self._service.create_training_client_from_state_with_optimizer(state, base_model=model)
@@ -169,7 +169,7 @@ class Server:
             write_json(self._held, models)
 
     def delete(self, state: str) -> None:
-        """As far as the server lets: what stays costs room there, and nothing here."""
+        """Deletes a saved state. Errors are ignored: a remaining state only uses space on the server."""
         with suppress(Exception):
             self._service.create_rest_client().delete_checkpoint_from_tinker_path(state).result(timeout=30)
 
@@ -185,7 +185,7 @@ class Adapter:
         return self._client.model_id
 
     def logprobs(self, rows: list[Row]) -> list[np.ndarray]:
-        """Of each row's completion tokens."""
+        """Returns the log-probs of each row's completion tokens, in nats. Raises ServerFailed or BadInput."""
         with _asked("forward"):
             zeros = [np.zeros(len(row.completion_ids)) for row in rows]
             data = [_datum(row, zero, zero) for row, zero in zip(rows, zeros, strict=True)]
@@ -200,7 +200,7 @@ class Adapter:
             _wait(self._client.forward_backward(data, LOSS))
 
     def step(self, **adam: float) -> dict[str, float]:
-        """One step with what was added up. Returns the server's metrics."""
+        """Takes one optimizer step with the gradients added so far. Returns the server's metrics."""
         with _asked("optim_step"):
             return dict(_wait(self._client.optim_step(types.AdamParams(**adam))).metrics or {})
 
@@ -213,7 +213,7 @@ class Adapter:
         """Writes the LoRA as it is now as a PEFT folder, with what the server says of it."""
         with _asked(f"export {name}"):
             path = _wait(self._client.save_weights_for_sampler(name)).path
-            # Not the client's own way by path: SkyRL's paths of sampler weights are none that it knows.
+            # The client's download by path does not accept SkyRL's paths of sampler weights.
             checkpoint = path.removeprefix("tinker://").partition("/")[2].removeprefix("sampler_weights/")
             rest = self._service.create_rest_client()
             url = _wait(rest.get_checkpoint_archive_url(self.model_id, checkpoint)).url
@@ -230,7 +230,7 @@ class Adapter:
 
 
 def _datum(row: Row, factor: np.ndarray, own: np.ndarray) -> Any:
-    """The server's row has a token less: each of its places predicts the next."""
+    """Returns the server's form of a row. It is one token shorter, because each position predicts the next token."""
     ids = row.prompt_ids + row.completion_ids
 
     def whole(values: np.ndarray) -> Any:

@@ -16,8 +16,8 @@ from trainer.train.outliers import LOG_RATIO_LIMIT, NO_LOGPROB, Extreme, mean_ga
 
 @dataclass(frozen=True)
 class TokenFactors:
-    """`factors`: of each row, one for each completion token, minus the loss's derivative by its log-prob. They add up
-    over the tokens: the loss is their mean."""
+    """`factors` has one array per row with one value per completion token: minus the derivative of the loss by the
+    token's log-prob. The loss is a mean over the tokens, so the factors add up."""
 
     factors: list[np.ndarray]
     loss: float
@@ -46,7 +46,7 @@ def token_factors(job: Job, batch: Batch, own: list[np.ndarray]) -> TokenFactors
         sampled = np.where(is_known, reported.clip(now - LOG_RATIO_LIMIT, now + LOG_RATIO_LIMIT), now)
         kept = advantage >= 0 or (sampled - now)[wanted].mean() <= job.off_policy_mask_threshold
         masked += not kept
-        # What carries no loss may have any log-prob.
+        # Tokens without loss may have any log-prob.
         ratio = np.exp(np.where(wanted, now - sampled, 0.0))
         if job.importance_sampling_clip_max is not None:
             factor = np.minimum(ratio, job.importance_sampling_clip_max) * advantage

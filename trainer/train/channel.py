@@ -1,9 +1,9 @@
 """The two pipes to the gpu worker (docs/learner-protocol.md): JSON lines out on what was stdout, answers in on stdin.
 
-Invariant: whoever else prints to fd 1 (libraries, progress bars) reaches stderr, which never fails. SIGTERM, SIGINT,
+Invariant: all other output to fd 1 (libraries, progress bars) is sent to stderr, which never fails. SIGTERM, SIGINT,
 end of file on stdin and a closed stdout all mean the same: stop between two optimizer steps. Only `ask` raises
-`Interrupted`, so the state that is saved afterwards is always that of a finished step. A learner that breaks ends with
-one `error` line."""
+`Interrupted`, so the state that is saved afterwards is always that of a finished step. A learner that fails writes one
+`error` line at its end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from trainer.command import BadInput, is_out_of_memory, options_of, read_input
 from .job import set_threads, use_device
 
 TELL_SECONDS = 1.0
-"""Between two lines of progress."""
+"""The shortest time between two lines of progress."""
 
 
 OUT_OF_MEMORY = (
@@ -98,7 +98,7 @@ class Channel:
             self._stopping = True
 
     def progress(self, *, step: int, done: int, total: int) -> None:
-        """Tells how many micro-batches of a step's update are done."""
+        """Reports how many micro-batches of a step's update are done."""
         if time.monotonic() - self._told >= TELL_SECONDS:
             self._told = time.monotonic()
             self.send("progress", step=step, done=done, total=total)
@@ -165,7 +165,7 @@ def run_learner(
         else:
             traceback.print_exc(file=sys.stderr)
         if is_full(error):
-            kind, message = "DiskFull", f"no room to save: {message}; free some, and it goes on by itself"
+            kind, message = "DiskFull", f"no room to save: {message}; free some, and the training resumes by itself"
         elif is_out_of_memory(error):
             kind, message = "OutOfMemory", f"{OUT_OF_MEMORY} ({message})"
         channel.send("error", error={"type": kind, "message": message})
@@ -176,14 +176,14 @@ def run_learner(
 _NO_ROOM = (
     "No space left on device",
     "Disk quota exceeded",
-    # What torch.save says: its writer does not pass on why a write was short.
+    # Messages of torch.save, whose writer does not pass on the cause of a short write.
     "PytorchStreamWriter failed writing",
     "iostream error",
 )
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether there was no room for what was being written, whatever library could not write: that passes."""
+    """Returns True if a write failed because the disk was full, in any library. The failure is transient."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):

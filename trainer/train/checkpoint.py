@@ -1,9 +1,9 @@
-"""What a learner keeps in its folder: checkpoints, and metrics.jsonl with a line for every finished step.
+"""The files of a learner: checkpoints, and metrics.jsonl with a line for every finished step.
 
 Invariants: a folder under its final name that passes `is_whole` was written to the end. A checkpoint is written under
 `.partial`, flushed to disk, given a manifest with a checksum of every file, and renamed: a kill at any moment leaves
 the last whole one in place, and a torn file after a power loss is seen by its checksum. After a resume metrics.jsonl
-holds whole lines of finished steps alone, in order and each once, whatever a crash or a damaged disk has left there."""
+holds whole lines of finished steps alone, in order and each once, even after a crash or on a damaged disk."""
 
 import contextlib
 import fcntl
@@ -23,8 +23,8 @@ from .job import Job
 MANIFEST, METRICS = "manifest.json", "metrics.jsonl"
 
 LEAVE_SECONDS = 12
-"""How long one whose worker was killed is waited for: it ends with its optimizer step. The next attempt waits again.
-Less than what a worker takes for a hang (16 s of the shortest workers.heartbeatSeconds), so that FolderBusy is said."""
+"""The wait for a trainer whose worker was killed, which ends after its step. It is shorter than the time after which
+a worker assumes a hang (16 s at the shortest workers.heartbeatSeconds), so that FolderBusy is reported."""
 
 
 class FolderBusy(RuntimeError):
@@ -57,7 +57,7 @@ def only_trainer(output: Path, *, wait: float = LEAVE_SECONDS) -> Iterator[None]
 
 
 def partial_dir(output: Path) -> Path:
-    """Where checkpoints are written before they have their name."""
+    """Returns the folder in which checkpoints are written before they get their final name."""
     return output / ".partial"
 
 
@@ -99,13 +99,13 @@ def whole_ones(output: Path) -> Iterator[tuple[int, Path]]:
 
 
 def policy_of(adapter: Path) -> dict[str, str]:
-    """How messages name what was learned so far: the base model with this adapter."""
+    """Returns the policy as messages name it: the base model with this adapter."""
     return {"adapter": str(adapter)}
 
 
 def resume_point(job: Job) -> tuple[int, Path | None]:
-    """(finished steps, folder) of the checkpoint that a training goes on from, or (0, None); its metrics end there.
-    Raises BadInput for one of another job."""
+    """Returns (finished steps, folder) of the checkpoint from which a training resumes, or (0, None), and cuts the
+    metrics there. Raises BadInput for a checkpoint of another job."""
     output = job.output
     shutil.rmtree(partial_dir(output), ignore_errors=True)
     step, checkpoint = next(whole_ones(output), (0, None))

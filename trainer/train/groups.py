@@ -1,6 +1,6 @@
-"""What a step asks for, and what is trained on of the rollouts that answer it. Nothing here needs torch.
+"""The tasks that a step requests, and the batch that is made of its rollouts. Nothing here needs torch.
 
-Invariants: which tasks a step asks for follows from the job and the step alone; only rows that carry a gradient are
+Invariants: the tasks of a step follow from the job and the step alone; only rows that carry a gradient are
 kept: no constant group, no row without a loss token."""
 
 import itertools
@@ -22,10 +22,10 @@ CONSTANT = 1e-8
 
 
 def tasks_of_all_steps(job: Job) -> list[str]:
-    """The tasks of every step in a row, `groups_per_step` each: the list as it is given, so that instances that belong
-    together stay in one step, and then shuffled anew, again and again.
+    """Returns the tasks of all steps in order, `groups_per_step` for each step. The first pass keeps the job's order,
+    so that instances that belong together are in one step; every further pass is shuffled.
 
-    No task comes twice in a step: what is left over of a pass is dropped."""
+    No task occurs twice in a step: the remainder of a pass is dropped."""
     generator = random.Random(job.seed)
     whole = len(job.tasks) - len(job.tasks) % job.groups_per_step
     drawn = job.tasks[:whole]
@@ -36,14 +36,14 @@ def tasks_of_all_steps(job: Job) -> list[str]:
 
 @dataclass(frozen=True)
 class Batch:
-    """What one optimizer step trains on. `advantages` has one entry a row, `tokens` is the number of loss tokens."""
+    """The rows of one optimizer step. `advantages` has one entry a row, `tokens` is the number of loss tokens."""
 
     rows: list[Row]
     advantages: list[float]
     tokens: int
     metrics: dict[str, float]
     names: list[str] = field(default_factory=list)
-    """Where the rows stand in the batch file."""
+    """The position of each row in the batch file."""
 
     @property
     def known_tokens(self) -> int:

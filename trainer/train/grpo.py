@@ -171,7 +171,7 @@ class CapabilityTrainer(GRPOTrainer):
         """Log-probs of the micro-batch's last `completion` columns, entropies and MoE loss."""
         if self._sampled is None or not self._sampled.usable:
             result = super()._get_per_token_logps_and_entropies(model, ids, mask, completion, **kwargs)
-            # TRL's are at the sampling temperature alone: at another one than 1 they tell nothing of the gap.
+            # TRL's are at the sampling temperature alone; the gap is defined at temperature 1.
             self._at_one = result[0].detach() if self.temperature == 1 else torch.full_like(result[0], math.nan)
             return result
         wanted = torch.zeros_like(ids)

@@ -1,8 +1,8 @@
-"""A LoRA's way from its first step, or the last whole checkpoint, to its end.
+"""Trains a LoRA from its first step, or the last whole checkpoint, to its end.
 
-Invariants: whatever ends the training (done, interrupted, failed rollouts, a bad batch), the state of the last finished
-step is on disk before the worker hears of it; a checkpoint is known to nobody before it has its final name, and one
-that could not be written leaves nothing behind."""
+Invariants: for every end of the training (done, interrupted, failed rollouts, a bad batch), the state of the last
+finished step is on disk before the worker is notified; a checkpoint is announced only under its final name, and a
+failed write leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def run(job: Job, channel: Channel) -> None:
     set_up(job)
     with only_trainer(job.output):
         step, checkpoint = resume_point(job)
-        # What checkpoint-0 holds follows from the job, and resuming it, transformers would make one draw twice.
+        # checkpoint-0 follows from the job; if it were resumed, transformers would make one random draw twice.
         resumed = checkpoint if step > 0 else None
         trainer = make_trainer(job, channel, Ranks.start(job, resumed)) if step < job.steps else None
         for callback in curve_callbacks(job, step) if trainer else []:
             trainer.add_callback(callback)
         channel.send("ready", step=step)
-        if checkpoint:  # once more: the worker that heard of it may have died since
+        if checkpoint:  # again: the worker that was notified may have died since
             channel.send("checkpoint", step=step, policy=policy_of(checkpoint))
         if trainer:
             try:
@@ -57,7 +57,7 @@ def set_up(job: Job) -> None:
     """Prepares this process before its model is loaded. Raises BadInput where it was given a GPU that is not there."""
     torch.set_num_threads(max(1, job.threads // job.processes))
     transformers_logging.disable_progress_bar()
-    if torch.cuda.is_available():  # what has no deterministic kernel says so in the log
+    if torch.cuda.is_available():  # operations without a deterministic kernel are logged
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.use_deterministic_algorithms(True, warn_only=True)
     elif given := os.environ.get("RANKS_DEVICES"):

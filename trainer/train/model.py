@@ -49,8 +49,8 @@ def load_base(folder: str, dtype: str) -> Any:
 
 
 def needs_checkpointing(config: Any, tokens: int) -> bool:
-    """Whether the activations of a forward in float32 would take over half of the free memory of a machine without GPU.
-    They are estimated for a LoRA on all linear layers of a Llama: 10 hidden and 4 intermediate vectors a token."""
+    """Returns True if, without a GPU, float32 activations of a forward would take over half of the free memory. The
+    estimate is for a LoRA on all linear layers of a Llama: 10 hidden and 4 intermediate vectors a token."""
     config = config.get_text_config()
     floats = 10 * config.hidden_size + 4 * getattr(config, "intermediate_size", 4 * config.hidden_size)
     activations = 4 * floats * config.num_hidden_layers * tokens

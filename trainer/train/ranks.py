@@ -27,11 +27,11 @@ from .channel import Diverged, SamplerDiffers
 from .job import DamagedBatch, Job, set_threads, use_device
 
 FOREVER = timedelta(days=365)
-"""A step's rollouts may take as long as they do; who is gone is noticed by its end."""
+"""The time for a step's rollouts is not limited. A dead process is detected when it exits."""
 
 
 class Ranks:
-    """What the processes of a training say to each other; of a training in one process: nothing."""
+    """Communication between the processes of a training. It does nothing if there is one process."""
 
     def __init__(self, rank: int = 0, size: int = 1, store: str = "") -> None:
         self.rank, self.size = rank, size
@@ -49,7 +49,7 @@ class Ranks:
 
     @classmethod
     def start(cls, job: Job, checkpoint: Path | None) -> Ranks:
-        """Starts the other processes, which go on from the same checkpoint. Called by rank 0."""
+        """Starts the other processes, which resume from the same checkpoint. Called by rank 0."""
         if job.processes == 1:
             return cls()
         # Not in a folder that an attempt before, which may be dying still, has files open in.
@@ -69,7 +69,7 @@ class Ranks:
         return cls(0, job.processes, store)
 
     def shared(self, name: str, make: Callable[[], str]) -> str:
-        """What rank 0 has made. Raises there what making it does; then the others end with it."""
+        """Returns the text that rank 0 makes. An exception of `make` ends rank 0 and the other processes with it."""
         if self.size == 1:
             return make()
         if self.rank > 0:
@@ -79,7 +79,7 @@ class Ranks:
         return made
 
     def own(self, sizes: Sequence[int]) -> list[int]:
-        """Which of the pieces of a step, by index, are this rank's: all have about as much to do."""
+        """Returns the indexes of the pieces of a step that this rank computes. The sizes are balanced between ranks."""
         dealt: list[list[int]] = [[] for _ in range(self.size)]
         loads = [0] * self.size
         for index in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
@@ -122,13 +122,13 @@ class Ranks:
 
 def _end_with(child: subprocess.Popen) -> None:
     if child.wait() != 0:
-        os._exit(1)  # what the others wait for does not come any more
+        os._exit(1)  # the other processes would wait for it without end
 
 
 def follow(path: str, rank: str, store: str, checkpoint: str) -> None:
     """A rank other than 0, to its end."""
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.SIG_IGN)  # rank 0 is told, too, and stops between two steps
+        signal.signal(number, signal.SIG_IGN)  # rank 0 gets it too, and stops between two steps
 
     def watch() -> None:
         sys.stdin.buffer.read()

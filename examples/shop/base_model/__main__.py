@@ -23,11 +23,11 @@ from trainer.command import whole_folder
 SKILLS = ("complete_all", "refuse", "choose", "tell", "compute", "ask")
 DEFAULT_LACKS = {"complete_all": 0.75, "refuse": 0.75, "tell": 0.75}
 
-# For each round and for the planting.
+# Demonstrations of each round, and of the planting.
 DEMONSTRATIONS = 24_000
 # Steps of each round of the foundation, which lacks nothing.
 FOUNDATION_ROUNDS, FOUNDATION_RATE = (2500, 4000, 1500), 3e-3
-# Steps of one round with the planted lacks; rounds are added, up to so many, until what is not planted is whole.
+# Steps of one round with the planted lacks. Rounds are added, up to PLANTING_ROUNDS, until no other skill is damaged.
 PLANTING_STEPS, PLANTING_ROUNDS, PLANTING_RATE = 700, 5, 1e-3
 # Most rows go without the system turn: half the tokens, the same look-ups. The last round has it in all, like rollouts.
 PROMPT_SHARE = 0.1

@@ -7,13 +7,13 @@ import math
 
 from examples.shop.base_model.play import Rollout
 
-# Of a skill that is not planted, on its own tasks.
+# The least success in a skill that is not planted, on its own tasks.
 UNPLANTED = 0.95
-# A finding of chance alone that a gate makes of a base that is as its demonstrations are.
+# The probability that a gate fails by chance for a base that matches its demonstrations.
 CHANCE = 0.01
-# The quantile of the normal distribution that CHANCE leaves above it.
+# The quantile of the normal distribution for CHANCE.
 QUANTILE = 2.326
-# Above the success that the demonstrations leave: sampling at temperature 1 finds some that they do not show.
+# Tolerance above the success that the demonstrations leave: sampling at temperature 1 finds additional solutions.
 MARGIN = 0.05
 
 
@@ -32,7 +32,7 @@ def measure(rollouts: list[Rollout]) -> dict:
 
 
 def most_planted(strength: float, n: int) -> float:
-    """The most that n rollouts may solve of a skill planted at `strength`: what is left of it, and the spread of n."""
+    """Returns the largest success of n rollouts in a skill planted at `strength`, with the sampling error."""
     return 1 - strength + MARGIN + QUANTILE * math.sqrt(strength * (1 - strength) / n)
 
 

@@ -42,7 +42,7 @@ class Fake:
     alpha: float = 32.0
     module: str = MODULE
     loads_nothing: bool = False
-    """Where the files of a state are lost, as SkyRL's JAX backend."""
+    """Loads nothing from the lost files of a state, like SkyRL's JAX backend."""
     url: str = ""
     models: dict[str, Lora] = field(default_factory=dict)
     saved: dict[str, Lora] = field(default_factory=dict)

@@ -22,7 +22,7 @@ from trainer.tests.train_harness import ROOT, WEIGHTS, Message, Worker, at, make
 
 CLIENT, SERVER = ROOT / ".venv-tinker/bin/python", ROOT / ".venv-skyrl/bin/python"
 ENV = os.environ | {"TINKER_API_KEY": "tml-any"}
-# What JAX has compiled is most of the time that this takes.
+# The cache of JAX, whose compilation takes most of the time of this suite.
 KEPT = {
     "JAX_COMPILATION_CACHE_DIR": str(ROOT / ".cache/jax"),
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
@@ -226,6 +226,6 @@ def test_a_state_that_the_server_has_lost_costs_one_update(server, base, tmp_pat
     two = Worker(tmp_path, one.job | {"steps": 4}, program="tinker", start=Learner)
     lose(server, state(2))
     lose(server, state(3))
-    for _ in range(2):  # it is not begun anew in silence
+    for _ in range(2):  # it does not start again silently
         refused = two.run().messages[-1]["error"]
-        assert refused["type"] == "BadJob" and "remove the folder to train anew" in refused["message"]
+        assert refused["type"] == "BadJob" and "remove the folder to start again" in refused["message"]

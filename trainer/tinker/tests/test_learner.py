@@ -85,7 +85,7 @@ def learn(
     constant: bool = False,
     **changes: Any,
 ) -> list[dict[str, Any]]:
-    """Trains two steps; returns what the worker was told."""
+    """Trains two steps; returns the messages to the worker."""
     folder.mkdir(exist_ok=True)
     fields = {
         **{"base_model": str(base), "output_dir": str(folder / "out"), "seed": 3, "lora": LORA},
@@ -148,13 +148,13 @@ def test_clipping_is_tried_and_done_by_the_server(base, tmp_path):
     with serving(Fake(reduction="mean of rows' means", clips=True)) as fake:
         learn(fake, base, tmp_path / "free")
         learn(fake, base, tmp_path / "clipped", max_grad_norm=1e-9, learning_rate=1e-3)
-    # Of gradients so small Adam's epsilon is what counts.
+    # For such small gradients, Adam's epsilon limits the step.
     assert np.abs(weights(tmp_path / "clipped", 2) - weights(tmp_path / "clipped", 0)).max() < 5e-4
     with serving(Fake()) as fake, pytest.raises(BadInput, match="clips no gradients; set it to 0"):
         learn(fake, base, tmp_path / "refused", max_grad_norm=1.0)
 
 
-def test_what_is_saved_is_a_peft_folder_and_holds_no_key(fake, base, tmp_path):
+def test_a_checkpoint_is_a_peft_folder_and_holds_no_key(fake, base, tmp_path):
     messages = learn(fake, base, tmp_path / "job")
     folder = tmp_path / "job/out/checkpoint-2"
     config = json.loads((folder / "adapter_config.json").read_text())
@@ -184,7 +184,7 @@ def test_a_lost_state_costs_an_update_and_two_the_training(fake, base, tmp_path)
     assert weights(tmp_path / "job", 3).tolist() == weights(tmp_path / "whole", 3).tolist()
     fake.loads_nothing = True
     for _ in range(2):
-        with pytest.raises(BadInput, match=r"other weights .* remove the folder to train anew"):
+        with pytest.raises(BadInput, match=r"other weights .* remove the folder to start again"):
             learn(fake, base, tmp_path / "job", steps=4)
 
 

@@ -45,7 +45,7 @@ def test_the_shipped_folder_is_small_and_passed_its_gates(folder):
 
 
 @pytest.mark.parametrize("folder", BASES, ids=lambda p: p.name)
-def test_it_does_in_the_real_environment_what_base_json_says(folder, tools):
+def test_success_in_the_real_environment_matches_base_json(folder, tools):
     record = json.loads((folder / "base.json").read_text())
     lacks = record["lacks"]
     model, tok = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
@@ -66,7 +66,7 @@ def test_it_does_in_the_real_environment_what_base_json_says(folder, tools):
         assert figure["success"] > 0 or lacks[skill] > 0.9, skill
 
 
-def test_rendering_gives_back_what_was_sampled(demos, tok, tools):
+def test_rendering_returns_the_sampled_ids(demos, tok, tools):
     for demo in demos["demonstrations"]:
         text = conversation.render(tok, demo["messages"], tools, False)
         ids = tok.encode(text)
