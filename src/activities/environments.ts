@@ -28,7 +28,7 @@ export class EnvironmentPool {
     private readonly kinds: readonly EnvironmentKind[],
   ) {}
 
-  /** The same environments, where somebody pays for the models that play their other parties. */
+  /** Returns environments whose partner models (simulated users and judges) are charged to `payer`. */
   paidBy(payer: PlayingFor): Environments {
     return { get: async (spec) => this.paidEnvironment(spec, payer) };
   }

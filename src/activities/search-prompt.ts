@@ -14,7 +14,7 @@ import { activitySignal } from './heartbeat';
 import { openTraining } from './tasks';
 import type { SearchPromptInput } from './types';
 
-/** Changes whenever the same job would come to other prompts: a new GEPA, say. */
+/** Part of the key: increase it when the same job would find other prompts, for example with a new GEPA. */
 const SEARCH_VERSION = '2';
 
 /** On this queue because it makes rollouts and needs no GPU. Its checkpoints: the prompts that were the best so far, each once. */
@@ -41,7 +41,7 @@ export async function searchPrompt(deps: PolicyDependencies, input: SearchPrompt
       },
     }),
     select: bestPrompts,
-    // With a larger budget the search would continue, and the key does not contain the budget.
+    // A larger budget lets the search continue, and the key does not contain the budget.
     isUnfinished: reflection.spent,
   });
 }

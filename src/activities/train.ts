@@ -10,7 +10,7 @@ import { openTraining } from './tasks';
 import type { TrainInput } from './types';
 import type { TrainingResult } from '../domain/results';
 
-/** Changes whenever the same job would come to other weights. */
+/** Part of the key: increase it when the same job would train other weights. */
 const TRAINER_VERSION = '5';
 
 export async function train(deps: GpuDependencies, input: TrainInput): Promise<TrainingResult> {

@@ -33,13 +33,13 @@ export interface LabelInput extends Work {
 
 export interface Analyst {
   readonly identity: Identity;
-  /** What it discovers is the same with any seed, and so kept for all of them. */
+  /** Its discoveries do not depend on the seed, so campaigns with different seeds share them. */
   readonly ignoresSeed?: true;
   /** Why it can't work on a target, or with the campaign's rule, with the fix, before anything is spent. */
   unsuited?(description: EnvironmentDescription, rule: SelectionRule): string | undefined;
   /** `outright`: all candidates are selected as they are, and label() is never called. */
   readonly selects: 'by labels' | 'outright';
-  /** How many capabilities are selected, where that is known before any rollout: `campaign check` counts with it. */
+  /** Number of selected capabilities if it is known before any rollout; `campaign check` uses it for its estimates. */
   readonly selected?: number;
   /** At most `rule.maxCandidates` candidates. */
   discover(input: DiscoverInput): Promise<Discovery>;
@@ -58,7 +58,7 @@ export interface AnalystKind extends Kind<Analyst | Promise<Analyst>> {
 export function passFrom(o: {
   attempt: LabelPass['attempt'];
   rollouts: readonly ScoredRollout[];
-  /** Of the capabilities. */
+  /** Names of capabilities. */
   names: readonly string[];
   labelOf: (rollout: ScoredRollout, name: string) => Label | undefined;
 }): LabelPass {

@@ -1,6 +1,6 @@
 /**
- * The steps of an analysis, for whoever runs them: the activities of a campaign, and `campaign analyse` in its own process. A step looks up its
- * result by what it is made of before it makes it, so that each finds what the other paid for; a labeling pass is used as it is or not at all.
+ * The steps of an analysis. The activities of a campaign run them, and so does `campaign analyse` in its own process. A step looks up its result by
+ * its inputs first, so that each of the two reuses what the other paid for. A labeling pass is used whole or not at all.
  */
 import { digest } from '../store/hash';
 import { keptJson, readJson, type ArtifactStore } from '../store/store';

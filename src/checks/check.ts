@@ -16,7 +16,7 @@ export interface Check {
   warning?: true;
   /** Finding on one line. */
   detail: string;
-  /** How to get what is missing. */
+  /** Command or action that meets the requirement. */
   fix?: string;
 }
 

@@ -1,4 +1,4 @@
-/** What of a campaign waits for a person: its selected capabilities together, or environments of its children. It is shown, picked and decided. */
+/** Approvals of a campaign: shows, selects and decides what waits, which is all selected capabilities together or the environments of its children. */
 import { WorkflowUpdateFailedError } from '@temporalio/client';
 import type { ArtifactStore } from '../store/store';
 import type { Answer, Decision } from '../domain/approval';
@@ -75,7 +75,7 @@ async function pendingApprovals(temporal: Temporal, name: string): Promise<Pendi
     throw new UserError(
       'not_running',
       'campaign',
-      `campaign ${name} does not run (${status.toLowerCase()}): nothing of it waits for approval; \`campaign run FILE\` goes on with one that is not finished`,
+      `campaign ${name} does not run (${status.toLowerCase()}): it has no pending approvals; \`campaign run FILE\` continues an unfinished campaign`,
     );
   if (!progress)
     throw new UserError(
@@ -124,12 +124,12 @@ function choose(o: { campaign: string; pending: PendingApproval[]; what: string[
   );
 }
 
-/** What is decided, for people. */
+/** Names the subject of a decision in a message. */
 function subjectOf({ approval: { waiting }, names }: Chosen): string {
   if (waiting.what === 'environment') return `the environment of ${waiting.names[0]}, round ${waiting.round}`;
   if (!names) return waiting.names.join(', ');
   const left = waiting.names.filter((one) => !names.includes(one));
-  return `${names.join(', ')} (the campaign goes on with ${left.join(', ') || 'none'})`;
+  return `${names.join(', ')} (the campaign continues with ${left.join(', ') || 'none'})`;
 }
 
 /** A worker has just answered a query. */

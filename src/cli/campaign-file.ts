@@ -109,7 +109,7 @@ export function configDigest(sent: Campaign): string {
 export const termsDigest = ({ budget, approval, rollouts }: Campaign): string =>
   digest({ budget, approval, maxBrokenShare: rollouts.maxBrokenShare });
 
-/** What the overrides come to. The training seed that a campaign has anyway changes nothing, its name neither. */
+/** Returns the overrides with the name they give the campaign. Overriding the training seed by its present value changes nothing. */
 function renamed(fields: Fields, { name, seed, trainingSeed }: CampaignOverrides): CampaignOverrides {
   const own = fields['seed'] ?? 1;
   const isOther = trainingSeed !== undefined && trainingSeed !== (fields['trainingSeed'] ?? seed ?? own);

@@ -10,7 +10,7 @@ import { isReservedName } from './project';
 export const targetSchema = ({ environments }: Registry) =>
   specSchemaOf(environments.filter(({ internal }) => !internal));
 
-/** What comes out is a complete campaign: the options of every part have the values that their kind gives them. */
+/** Returns the schema of a campaign file. Parsing fills in the default options of every part's kind. */
 export function campaignFileSchema(registry: Registry) {
   const described = <Schema extends z.ZodType>(field: keyof typeof campaignFields.shape, schema: Schema): Schema =>
     schema.describe(campaignFields.shape[field].description ?? '');

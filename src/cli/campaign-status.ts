@@ -1,7 +1,7 @@
 /**
  * Finds where a campaign stands: its server says so, else the files of its home do. A server that is gone, or that does not know the campaign, is no error as
  * long as the home knows it; only a cluster that was named must answer. One that runs is followed until it ends: a server or worker that is
- * unavailable for a while is waited for; workflow code that can't go on, since it was changed or since it throws, is an error.
+ * unavailable for a while is waited for; workflow code that can't continue, because it was changed or throws, is an error.
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -118,12 +118,10 @@ function rowOf(home: Home, name: string): CampaignRow {
   return { name, status: 'without a report', changedAt };
 }
 
-/** What to do next, and how fresh this is. */
+/** Returns the next command and the time of the snapshot. */
 function footerLines({ name, status, asOf }: Snapshot, report: string | undefined): string[] {
   const next =
-    status === 'COMPLETED'
-      ? `\`campaign report ${name}\` shows its report`
-      : '`campaign run FILE` goes on from what is done';
+    status === 'COMPLETED' ? `\`campaign report ${name}\` shows its report` : '`campaign run FILE` continues it';
   return [
     ...(report ? [`report ${report}`] : []),
     ...(asOf !== undefined ? [`as of ${timeText(asOf)}, since no Temporal server here knows it`] : []),
@@ -194,7 +192,7 @@ interface Following {
   known?: Snapshot | undefined;
   /** Asked before every look: whether the server is not this campaign's any more. */
   isGone?: () => boolean;
-  /** How long the code of a workflow may fail. */
+  /** Time that workflow code may fail before an error is thrown, ms. */
   failingMs?: number;
   pollMs?: number;
   /** Workers answer late while they start, and at the beginning of a workflow. */
@@ -232,7 +230,7 @@ export async function follow(following: Following): Promise<Snapshot | undefined
         throw new UserError('failed', 'workflow code', failureText(failing));
       if (seen.progress || failing) answeredAt = Date.now();
       const isSilent = isRunning && Date.now() - answeredAt >= workerMs;
-      note('worker', isSilent && 'the Temporal server answers, but no worker does: nothing goes on until one is back');
+      note('worker', isSilent && 'the Temporal server answers, but no worker does: the campaign waits for a worker');
       if (seen.progress || !isRunning) {
         output.show(last);
         await onSnapshot?.(last);

@@ -14,7 +14,7 @@ import { stateOf } from './watch/tree';
 export interface Digests {
   configDigest: string;
   terms: string;
-  /** Of the files that the target names, where its kind knows them. */
+  /** Digest of the files that the target names; undefined if its kind does not report them. */
   contents?: string | undefined;
 }
 
@@ -24,9 +24,9 @@ export interface CampaignState extends Memo, Partial<Digests> {
   runId: string;
   /** It was cancelled, and its steps are saving what they have. */
   isCancelling: boolean;
-  /** That of its store. */
+  /** The control queue of its store. */
   taskQueue: string;
-  /** That of its workflow code (workers/versions.ts); undefined until a worker has taken it up. */
+  /** Version of its workflow code (workers/versions.ts); undefined until a worker has taken it up. */
   version?: string | undefined;
   until?: Stage | undefined;
 }

@@ -105,7 +105,7 @@ export const isUsage = (error: unknown): boolean =>
     : (error instanceof OutsideFailure && error.type === 'BadInput') ||
       (error instanceof UserError && error.code === 'bad_input');
 
-/** What a failed command writes to stderr; the stack is for --debug only. */
+/** Returns the stderr text of a failed command; the stack is included with --debug only. */
 export function renderError(error: unknown, debug: boolean): string {
   const code = error instanceof OutsideFailure ? snakeCase(error.type) : error instanceof UserError && error.code;
   const lines = [`campaign: ${messageOf(error)}${code ? ` [${code}]` : ''}`];

@@ -72,8 +72,8 @@ async function remove(run: SupervisedRun, name: string): Promise<number> {
 const NOT_FOUND = 5;
 
 /**
- * Asks the server to delete the campaign and its children; it has written that down when it answers, and does it in its own time.
- * @throws UserError if the campaign runs on a cluster; what a home's own server holds as running, nobody runs while we hold the home.
+ * Asks the server to delete the campaign and its children. The server records the request durably and deletes later. Workflows that a home's own server
+ * holds as running have no workers while this process holds the lock, so they are terminated. @throws UserError if the campaign runs on a cluster.
  */
 async function deleteHistory(run: SupervisedRun, name: string, store: string): Promise<void> {
   const { home, options, output } = run;

@@ -80,7 +80,7 @@ export class InputFile {
   }
 }
 
-/** What zod does not explain in its own words; of unknown fields a line each. */
+/** Replaces zod's messages that do not name the expected value; unknown fields get a line each. */
 const expectedText: z.core.$ZodErrorMap = (issue) => {
   if (issue.code === 'unrecognized_keys') {
     const { shape = {} } = (issue.inst as Partial<z.ZodObject> | undefined) ?? {};
@@ -99,7 +99,7 @@ const expectedText: z.core.$ZodErrorMap = (issue) => {
 const choicesOf = ({ values, options = values ?? [] }: { values?: unknown; options?: unknown }): string[] =>
   (options as unknown[]).filter((one) => one !== undefined).map(String);
 
-/** `Too big: expected number to be <=1`, without what it was: that is said before it. */
+/** Finds the expectation in `Too big: expected number to be <=1`; the actual value is printed before it. */
 const ZODS = /^(?:(?:Invalid \w+|Too big|Too small): )?(expected .*?)(?:, received .*)?$/;
 
 function problemsOf(issue: z.core.$ZodIssue, fields: unknown): FieldProblem[] {

@@ -41,7 +41,7 @@ export function createProgram(): Command {
   return program;
 }
 
-/** Runs one command line. @returns the exit code, once everything that was written has been taken: whoever calls may exit. */
+/** Runs one command line. @returns the exit code after all output is flushed, so that the caller may exit. */
 export async function main(argv: string[]): Promise<number> {
   bypassProxiesOnLoopback();
   // Whatever the user's umask is, this user can use what the program writes.

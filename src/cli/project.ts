@@ -1,4 +1,4 @@
-/** Where files lie: the project itself, the Python that runs the trainer, the home folder of campaigns; and writing into a folder. */
+/** Paths of the project, of the Python that runs the trainer, and of the home folder of campaigns; and writing into a folder. */
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { chmod, stat, writeFile } from 'node:fs/promises';
@@ -34,7 +34,7 @@ export function temporalPath(): string | undefined {
   return folders.map((folder) => join(folder, 'temporal')).find((file) => existsSync(file));
 }
 
-/** Whether a campaign of this name would share a folder with the home's own files. */
+/** Returns true if a campaign of this name would share a folder with the home's own files. */
 export const isReservedName = (name: string): boolean => ['artifacts', 'cache', 'logs', 'trainings'].includes(name);
 
 /** Files of a home folder; campaigns lie beside them, each in a folder of its name. */

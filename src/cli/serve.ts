@@ -41,7 +41,7 @@ const KEY = 'CAMPAIGN_GATEWAY_API_KEY';
 const GRACE_SECONDS = 30;
 const LIMITS: GatewayLimits = { concurrency: 256, bodyBytes: 8 * 1024 ** 2 };
 
-/** Where what is served comes from. */
+/** The served policies and the store that holds them. */
 interface Source {
   store: ArtifactStore;
   served: Served;
@@ -145,7 +145,7 @@ async function policyServerFor(source: Source, home: Home, options: ServeOptions
   return { url: url(), failure, service };
 }
 
-/** By what the home has kept of folders (trainer/model_folder.py). @throws UserError */
+/** Finds the folder of a base model by the digests that the home has cached (trainer/model_folder.py). @throws UserError */
 function modelFolder(base: string, home: Home, { model }: ServeOptions): string {
   // The server runs in another folder.
   if (model) return resolve(model);

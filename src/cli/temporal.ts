@@ -80,13 +80,13 @@ export async function withServer<T>(
   return work(temporal).finally(() => temporal?.close());
 }
 
-/** What gRPC's codes say of a server that is away, that starts or that has too much to do: CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, INTERNAL, UNAVAILABLE. */
+/** gRPC codes of a server that is unavailable, starting or overloaded: CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, INTERNAL, UNAVAILABLE. */
 const AWAY = [1, 2, 4, 8, 10, 13, 14];
 
-/** Whether an error of Temporal's client says that the server gave no answer now, but may give one later. A refusal is an answer. */
+/** Returns true if a retry may succeed: Temporal's server gave no answer. A refusal is an answer. */
 export const isServerAway = (error: unknown): boolean => AWAY.includes(grpcCode(error) ?? 0);
 
-/** Whether it says that a query got no answer: from the server, or from a worker that it asked. */
+/** Returns true if a query got no answer from the server, or from the worker that the server asked. */
 export const isNoAnswer = (error: unknown): boolean => grpcCode(error) !== undefined;
 
 /** The client wraps what gRPC says. */
@@ -96,8 +96,8 @@ export function grpcCode(error: unknown): number | undefined {
 }
 
 /**
- * Registers the search attributes that a cluster's namespace lacks. A server may show or take none from this client: `note` is told which there must
- * be, and the server refuses a campaign without them.
+ * Registers the search attributes that a cluster's namespace lacks. If the server does not let this client list or add them, `note` gets the names that
+ * an operator must add; the server refuses a campaign without them.
  */
 export async function registerSearchAttributes(
   { client }: Temporal,
@@ -126,7 +126,7 @@ export async function keepFinished({ client }: Temporal, namespace: string): Pro
   });
 }
 
-/** What the first of a server's payloads holds. */
+/** Decodes the first of a server's payloads. */
 export const valueOf = <T>({ options }: Client, payloads: Payload[] | null | undefined): Promise<T> =>
   decodeFromPayloadsAtIndex(options.loadedDataConverter, 0, payloads);
 

@@ -1,6 +1,6 @@
 /**
- * What answers of the model are held against. A defect names the place, the value and what would be right, in words for the model that mends it;
- * every step that is cited was shown; nothing is filled in, so an answer with a defect is not used at all.
+ * Reads and checks answers of the model. A defect names the place, the value and the fix, worded for the model that repairs the answer. Every cited
+ * step must have been shown. Nothing is filled in: an answer with a defect is not used at all.
  */
 import { z } from 'zod';
 import { capabilityNameSchema, type FailureOrigin, failureOriginSchema, type Label } from '../../domain/capability';
@@ -14,7 +14,7 @@ const LONGEST_DEFINITION = 800;
 const checked = <Value>(value: Value, defects: readonly string[]): Read<Value> =>
   defects.length === 0 ? { value } : { defects: defects.slice(0, MOST_DEFECTS) };
 
-/** What a definition must not repeat: the trajectories as they were shown, and the tools' names. */
+/** `shownText`: definitions must not repeat values of the shown trajectories, or names of tools. */
 interface Limits {
   shownText: { trajectories: string; tools: readonly string[] };
   maxCandidates: number;
@@ -35,7 +35,7 @@ const discoverySchema = z.object({
 });
 type DiscoveryAnswer = z.infer<typeof discoverySchema>;
 export type Proposal = DiscoveryAnswer['capabilities'][number];
-/** With the trajectory by the id that the model knows. */
+/** A cited message; the trajectory is named by the id that the model was shown. */
 export type Step = Proposal['lacking'][number];
 
 export function readDiscovery(o: Limits & { text: string; shown: Shown }): Read<DiscoveryAnswer> {
@@ -134,7 +134,7 @@ function definitionDefects(definition: string, { trajectories, tools }: Limits['
   ].filter((defect) => defect !== false);
 }
 
-/** Of steps that are to be of one outcome; `wanted`: at least one. */
+/** Returns defects of cited steps that must come from trajectories of one outcome. `wanted`: at least one step is required. */
 function citedDefects(
   place: string,
   steps: readonly Step[],

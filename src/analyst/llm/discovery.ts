@@ -132,7 +132,7 @@ export async function label(config: Config, input: LabelInput): Promise<LabelPas
 
   const labeled = new Map(answers.flatMap((answer) => [...answer]));
   const byKey = new Map([...all].map(([id, { key }]) => [key, { id, ...labeled.get(id) }]));
-  /** What there is, by trajectory, with the reason in words for people. */
+  /** Collects one value of every trajectory that has it, by rollout key, with a readable reason. */
   const reasoned = <Value extends { reason: string }>(of: (one: Partial<Labeled>) => Value | undefined) =>
     Object.fromEntries(
       [...byKey].flatMap(([key, one]) => {

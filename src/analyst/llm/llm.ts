@@ -44,7 +44,7 @@ export function analystWith(config: Config, { kind, version }: Pick<Identity, 'k
     chunkTokens,
     labelsPerChunk,
     lengths,
-    // Where it is tight, it decides what a chunk holds.
+    // A tight context limits the size of a chunk.
     contextTokens,
   };
   return {

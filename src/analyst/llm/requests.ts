@@ -35,7 +35,7 @@ export function shownOf(rollouts: readonly ScoredRollout[]): Shown {
 export const trajectoriesText = (shown: Shown, lengths: Lengths): string =>
   [...shown].map(([id, rollout]) => compactOne({ rollout, id, lengths })).join('\n\n');
 
-/** What a model wrote, for people, who don't know the ids: `r14.16` is message 16 of a task and attempt; in a text about `own` the number is enough. */
+/** Replaces the ids in a model's text by readable names: `r14.16` becomes message 16 of a task and attempt, or only its number if `own` is `r14`. */
 export const readable = (text: string, shown: Shown, own?: string): string =>
   text.replace(/\b(r\d+)(?:\.(\d+))?\b/g, (written, id: string, message?: string) => {
     const rollout = shown.get(id);

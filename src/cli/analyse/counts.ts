@@ -41,7 +41,7 @@ export function differencesIn(rollouts: readonly ScoredRollout[]): Difference[] 
     const what = same.map(([property]) => property).join(' and ');
     return { what, failed, passed, share: shareOf({ failed, fails, passed, passes, confidence }) };
   });
-  // Those that are not clear have the same rank, so that the largest come first: the interval of a rare property ends near 0.
+  // Differences whose interval contains 0 have the same first rank and are sorted by size: the interval of a rare property ends near 0.
   const rank = ({ share: { low, high, value } }: Difference) => [Math.max(low, -high, 0), Math.abs(value)] as const;
   return differences
     .filter(({ share }) => share.value !== 0)

@@ -86,7 +86,7 @@ export interface Analysis {
   madeAt: string;
   files: string[];
   conversations: Conversations['counts'];
-  /** What was left out of the files, or is not known of them. */
+  /** Remarks on conversations that were left out and on unknown fields. */
   notes: string[];
   /** The text of terminal and page; the first section is the answer. */
   sections: Section[];

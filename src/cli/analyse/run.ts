@@ -48,8 +48,8 @@ export async function analyse(files: readonly string[], options: AnalyseOptions)
     const conversations = await loadConversations({ files, scorer: options.scorer, name, model });
     await makeHome(home.root);
     if (model) showPlan(model, conversations);
-    if (model && !options.yes && !(await confirmed('go on', signal))) {
-      note('nothing was asked, and nothing is spent');
+    if (model && !options.yes && !(await confirmed('continue', signal))) {
+      note('aborted; no requests were sent');
       return 1;
     }
     // Comparisons are written first: they mark the folder, and stay if no reply comes. Earlier findings stay until there are new ones.
@@ -67,7 +67,7 @@ export async function analyse(files: readonly string[], options: AnalyseOptions)
     return 0;
   } catch (error) {
     if (!signal.aborted) throw inCommandsWords(error);
-    note('stopped; every reply that came is kept: the same command goes on from there');
+    note('stopped; all replies so far are kept: run the same command again to continue');
     return 130;
   } finally {
     dispose();
@@ -141,7 +141,7 @@ async function readWith(
 function resultText(analysis: Analysis, { page, capabilities }: Awaited<ReturnType<typeof writeAnalysis>>): string {
   const goOn = [
     '',
-    'a campaign goes on from here with',
+    'to train on these capabilities, put this line into a campaign file:',
     `  analyst: { kind: given, capabilities: ${JSON.stringify(capabilities)} }`,
   ];
   return [analysisText(analysis, columnsOf()), '', page, ...(capabilities === undefined ? [] : goOn)].join('\n');
@@ -154,7 +154,7 @@ function inCommandsWords(error: unknown): unknown {
   return new UserError(error.type === 'BadInput' ? 'bad_input' : 'failed', 'analysis', first, [
     ...others,
     ...(first.includes('analyst.') ? ['analyst.* here: --url, --model, --api-key-env, or fields of --config'] : []),
-    ...(error.retryable ? ['the same command goes on: every reply that came is kept'] : []),
+    ...(error.retryable ? ['all replies so far are kept: run the same command again to continue'] : []),
   ]);
 }
 

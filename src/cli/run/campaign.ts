@@ -1,7 +1,7 @@
 /**
  * A campaign from where it stands to its end: what its name means to Temporal, what is done at every look at it, and when it is started again.
- * What a new start of the workflow mends (a damaged artifact, a lost report) is mended by itself, a few times; anything else that ends the
- * campaign is an error that says why.
+ * A damaged artifact or a lost report starts the workflow again, which rebuilds it, a few times. Anything else that ends the campaign is an error that
+ * says why.
  */
 import { openStore } from '../../store/open-store';
 import type { Campaign, Stage } from '../../domain/campaign';
@@ -33,7 +33,7 @@ import type { SupervisedRun } from '../services/supervisor';
 
 export interface StartOptions extends CampaignOverrides {
   until?: Stage;
-  /** Go on with a base model that can't work on the target. */
+  /** Continue with a base model that can't work on the target. */
   force?: boolean;
   /** Terminate it if it runs, so that it starts again with the current code. */
   restart?: boolean;
@@ -212,7 +212,7 @@ export async function startDetached(file: string, options: BeginOptions): Promis
   }
 }
 
-/** What is damaged again after so many starts is not the past's doing. */
+/** Starts after which an artifact that is damaged again fails the campaign: the cause is still present. */
 const MAX_RESTARTS = 3;
 /** Another worker does not repair workflow code that fails for so long. */
 const FAILING_MS = 60_000;
@@ -237,7 +237,7 @@ export async function campaignToEnd(
   /** A complete campaign whose report is lost starts again. */
   const withReport = async (now: Look): Promise<Look> => {
     const lost = now.decision === 'show' ? await lostReport({ home: home.root, name }) : undefined;
-    // That of a cluster's campaign may be in another home.
+    // The report of a cluster's campaign may be in another home.
     if (!lost || (lost.isMissing && options.temporalAddress) || restarts++ >= MAX_RESTARTS) return now;
     note(`the report ${lost.problem}`);
     return { ...now, decision: 'start' };
@@ -256,11 +256,11 @@ export async function campaignToEnd(
     run.diskIsFull();
     await writeStatus({ home: home.root, snapshot });
   };
-  // One that was attached to may stop at an earlier stage than the one asked for: then it starts again and goes on from there.
+  // A campaign that was already running may stop at an earlier stage than requested: then it starts again and continues.
   for (; now.decision !== 'show'; now = await withReport(await look(temporal, run, note))) {
     const isCancelling = now.state?.isCancelling ?? false;
     if (now.decision === 'start') await startCampaign(temporal, { ...run, campaign: await run.sent() });
-    const begins = isCancelling ? 'is being cancelled; it starts again after that' : 'goes on';
+    const begins = isCancelling ? 'is being cancelled; it starts again after that' : 'continues';
     note(`campaign ${name} ${now.decision === 'start' ? 'started' : begins}`);
     const known = readStatus({ home: home.root, name });
     const end = await follow({ temporal, name, output, signal, onSnapshot, known, failingMs: FAILING_MS });
@@ -279,7 +279,7 @@ export async function campaignToEnd(
         'campaign',
         `campaign ${name} ended as ${end?.status.toLowerCase() ?? 'unknown'}: ${end?.failure ?? 'no failure is recorded'}; the same command tries again from what is done`,
       );
-    note(`campaign ${name} starts again and makes anew what is damaged: ${end.failure}`);
+    note(`campaign ${name} starts again and rebuilds the damaged artifact: ${end.failure}`);
   }
   return true;
 }

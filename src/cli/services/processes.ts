@@ -64,7 +64,7 @@ const STALE_MS = 5_000;
 const RETRY_MS = 500;
 const lockOptions = (home: Home) => ({ lockfilePath: home.lock, realpath: false, stale: STALE_MS });
 
-/** Whether a process holds the home. */
+/** Returns true if a process holds the lock of the home. */
 export const isHeld = (home: Home): boolean => checkSync(home.root, lockOptions(home));
 
 /**

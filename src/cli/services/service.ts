@@ -20,10 +20,10 @@ export interface ServiceSpec {
   env: NodeJS.ProcessEnv;
   /** Variables that it reads from a pipe. */
   keys?: NodeJS.ProcessEnv;
-  /** Whether it can be used now, by the last lines that it wrote. */
+  /** Returns true once the service can be used; `output` holds the last lines that it wrote. */
   isReady: (output: string[]) => boolean | Promise<boolean>;
   readySeconds: number;
-  /** How long it may take to end after SIGTERM. */
+  /** Seconds from SIGTERM to SIGKILL. */
   graceSeconds: number;
 }
 
@@ -167,7 +167,7 @@ export class Service {
     const log = openSync(this.log, 'a');
     this.logStart = fileSize(this.log);
     this.ending = undefined;
-    // stdin is never written to: its end tells the child that the supervisor is gone, even by kill -9.
+    // stdin is never written to: its end of file shows the child that the supervisor has died, even by kill -9.
     const pipe = keyPipe(keys);
     const child = spawn(command, words, {
       cwd: projectRoot,
@@ -203,7 +203,7 @@ export class Service {
     if (this.deaths >= limit) throw this.failure(`${name} died ${this.deaths} times in a row (${cause})`);
     const delayMs = isFaulty ? faultyMs : Math.min(longestMs, firstMs * 2 ** (this.deaths - 1));
     this.hooks.note(`${name} died (${cause}); starting it again in ${delayMs / 1000} s; its log is ${this.log}`);
-    // What it had started (a trainer that saves its checkpoint) ends before its successor begins.
+    // Its own child processes (a trainer that saves its checkpoint) end before its successor starts.
     if (!(await this.isGone(() => this.stopping))) this.signal('SIGKILL');
     await sleep(delayMs);
     // It starts when there is room again, however long that takes.

@@ -50,7 +50,7 @@ export function policyServerService(o: { model: string; home?: Home; maxBatch: n
 /** One worker for each kind of task queue. */
 export function workerServices(o: {
   home: Home;
-  /** Where Temporal is. */
+  /** Environment variables with Temporal's address. */
   variables: NodeJS.ProcessEnv;
   policyServerUrl: string;
   pool: string;

@@ -15,7 +15,7 @@ import { type RestartPolicy, restartPolicy, Service, type ServiceHooks, type Ser
 /** Exit code of a command that Ctrl-C ended. */
 export const INTERRUPTED = 130;
 
-/** With less than this no service comes up. */
+/** Free disk space below which no service starts. */
 const NEEDED_BYTES = 4 * 1024 ** 2;
 const NOTE_AGAIN_MS = 10 * 60_000;
 
@@ -179,7 +179,7 @@ export async function supervised(o: {
     });
     await supervisor.stop();
     if (code === INTERRUPTED && campaign)
-      output.note('campaign', `campaign ${campaign} is not finished; the same command goes on with it`);
+      output.note('campaign', `campaign ${campaign} is not finished; run the same command again to continue`);
     return code;
   } finally {
     await supervisor.stop();

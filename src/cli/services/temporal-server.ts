@@ -96,14 +96,14 @@ function temporalService(home: Home, { port, uiPort }: { port: number; uiPort: n
         ...Object.values(searchAttributes).flatMap(({ name }) => ['--search-attribute', `${name}=Keyword`]),
         // Write-ahead logging makes it four times as fast on activities.
         ...['journal_mode=WAL', 'synchronous=1'].flatMap((pragma) => ['--sqlite-pragma', pragma]),
-        // With its four partitions a queue of few slots can leave a task lying for minutes (10 were seen) while its worker polls another one.
+        // A queue with the default four partitions can leave a task waiting for minutes (10 were seen) while its worker polls another partition.
         ...['Read', 'Write'].flatMap((kind) => ['--dynamic-config-value', `matching.numTaskqueue${kind}Partitions=1`]),
         // Campaigns take turns.
         ...['--dynamic-config-value', 'matching.enableFairness=true'],
       ];
     },
     env: { ...splitVariables(process.env).env, ...ownServerVariables() },
-    // Asked by a port that is this process's own: on the other one somebody else's server may answer.
+    // The HTTP port was chosen by this process: on the gRPC port another user's server may answer.
     isReady: async () => {
       const url = `http://127.0.0.1:${httpPort}/api/v1/namespaces/${encodeURIComponent(namespace())}`;
       const ready = await answersOk(url);
@@ -119,7 +119,7 @@ export interface TemporalServer {
   temporal: Temporal;
   /** For workers: where it is. */
   variables: NodeJS.ProcessEnv;
-  /** Where the UI shows the campaign; undefined for a cluster. */
+  /** Address of the campaign in the UI; undefined for a cluster. */
   link: string | undefined;
 }
 

@@ -48,7 +48,7 @@ export function frameLines({ snapshot, now, columns }: { snapshot: Snapshot; now
 const countsText = ({ rollouts: { scored, broken }, children }: NonNullable<Snapshot['progress']>): string =>
   `${scored} rollouts scored, ${broken} failed${children.length > 0 ? ' (children not counted)' : ''}`;
 
-/** What is missing in the tree while no worker answers, or while workers can't go on. */
+/** Explains why the tree is out of date: no worker answers, or the workflow code fails. */
 function awayLines({ status, progress, progressAt, asOf, failing = [] }: Snapshot): string[] {
   if (failing.length > 0) return failing.map(failureText);
   if (status !== 'RUNNING' || asOf !== undefined || (progress && progressAt === undefined)) return [];
@@ -80,7 +80,7 @@ export class Changes {
     const lines = [whole, ...treeLines(snapshot, now)];
     return lines.flatMap(({ key, depth, status, label, detail }) => {
       const before = this.reported.get(key);
-      // What has not begun has not changed.
+      // A step that has not started is not reported.
       if (!before && status === 'waiting') return [];
       if (before?.status === status && (before.detail === detail || now - before.at < DETAIL_MS)) return [];
       this.reported.set(key, { status, detail, at: now });

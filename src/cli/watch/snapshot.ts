@@ -1,6 +1,6 @@
 /**
- * Where a campaign stands, gathered from Temporal: what the server itself knows, the workflows' answers (queries) and the activities' heartbeats;
- * and HOME/<campaign>/status.json, where it stood at the last look, for when no server runs.
+ * The state of a campaign, gathered from Temporal: executions, the workflows' answers to queries, and the activities' heartbeats. HOME/<campaign>/status.json
+ * keeps the last snapshot, which is shown while no server runs.
  */
 import { join } from 'node:path';
 import {
@@ -30,13 +30,13 @@ import { messageOf } from '../errors';
 import { readJsonFile } from '../project';
 import { isNoAnswer, isServerAway, type Temporal, valueOf } from '../temporal';
 
-/** A query waits for a worker; a campaign whose workers are away is shown by what the server knows. */
+/** A query waits for a worker; without an answer in this time the snapshot holds only what the server itself knows. */
 const QUERY_MS = 4000;
 
 /** An activity that has not ended. Times are ms since the epoch. */
 export interface ActivitySnapshot {
   type: string;
-  /** Where a worker takes it from; an old server does not tell. */
+  /** Task queue; undefined if the server is too old to report it. */
   queue?: string | undefined;
   /** `scheduled`: no worker has it, because none is free or because `nextAttemptAt` is ahead. */
   state: 'scheduled' | 'started' | 'cancelling';
@@ -79,14 +79,14 @@ export interface Snapshot {
   progressAt?: number | undefined;
   /** When all this was so, if there is no server to ask. */
   asOf?: number | undefined;
-  /** Of a campaign that runs and its children, the campaign first. */
+  /** Failing workflow tasks of a running campaign and its children, the campaign's first. */
   failing?: Failing[] | undefined;
   activities: ActivitySnapshot[];
   /** Children that have not ended. */
   children: (CampaignChild & { progress?: ChildProgress | undefined; activities: ActivitySnapshot[] })[];
 }
 
-/** @throws UnknownCampaign if there is none of this name; whatever Temporal's client throws if the server is away. */
+/** @throws UnknownCampaign if there is none of this name; errors of Temporal's client if the server is unavailable. */
 export async function takeSnapshot(temporal: Temporal, name: string): Promise<Snapshot> {
   const seen = await lookAt<CampaignProgress>(temporal, workflowIds.campaign(name));
   if (!seen) throw new UnknownCampaign(name);
@@ -163,7 +163,7 @@ export const failureText = ({ workflowId, failures }: Failing): string =>
 /** Temporal's PendingActivityState, whose enum is in no package that this one depends on. */
 const states: Record<number, ActivitySnapshot['state']> = { 2: 'started', 3: 'cancelling' };
 
-/** What a workflow waits for. */
+/** Returns the pending activities of a workflow. */
 const activitiesOf = ({ client }: Temporal, { raw }: WorkflowExecutionDescription): Promise<ActivitySnapshot[]> =>
   Promise.all(
     (raw.pendingActivities ?? []).map(async (pending) => {

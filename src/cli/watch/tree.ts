@@ -10,7 +10,7 @@ import type { ActivitySnapshot, Snapshot } from './snapshot';
 const waitsFor = (campaign: string, waiting: Waiting | undefined): string =>
   waiting ? waitingText({ waiting, campaign }) : '';
 
-/** How a campaign stands, in a word or two. */
+/** Returns a campaign's status in one or two words. */
 export function stateOf(o: Pick<Snapshot, 'status' | 'isCancelling' | 'asOf' | 'stage'>): string {
   const { status, isCancelling, asOf, stage } = o;
   if (status === 'COMPLETED' && stage && stage !== LAST_STAGE) return `completed, stopped after ${stage}`;
@@ -61,24 +61,24 @@ function progressParts({ heartbeat, state }: ActivitySnapshot): string[] {
     parts.push(runs && waitsFor && `waits for ${waitsFor}`);
   } else {
     const { title, done, total } = heartbeat;
-    // How many there are is known once the work has begun.
+    // The total is 0 until the work has started.
     parts.push(total > 0 ? `${title} ${done}/${total}` : title);
     if (heartbeat.broken) parts.push(`${heartbeat.broken} failed`);
   }
   return parts.flatMap((part) => part || []);
 }
 
-/** Between what is said in one line. */
+/** Separates the parts of a line. */
 export const BETWEEN = ' · ';
 const joined = (parts: string[]): string => parts.filter(Boolean).join(BETWEEN);
 
 export interface TreeLine {
-  /** What the line is about: a stage, or a child's kind and name. */
+  /** Identifies the line: a stage, or a child's kind and name. */
   key: string;
   depth: number;
   status: StepStatus;
   label: string;
-  /** What came out or is being done; changes as it goes on. */
+  /** Result or current work; changes while the step runs. */
   detail: string;
 }
 
@@ -125,7 +125,7 @@ function childLine(snapshot: Snapshot, child: CampaignProgress['children'][numbe
   const reported = activityTexts(activities, now);
   const progress = status === 'running' ? seen : undefined;
   const round = progress && ['synthesize', 'calibrate'].includes(progress.phase) ? ` round ${progress.round}` : '';
-  // What its activities report is newer than what the workflow knows of them; and the line says already whose they are.
+  // Heartbeats are newer than the workflow's progress. Their prefix repeats the label of the line and is removed.
   const details = reported.length > 0 ? reported : [progress?.detail ?? child.detail];
   const does = [progress ? progress.phase + round : '', ...details.map((text) => text.replace(`${name}: `, ''))];
   const waits = waitsFor(snapshot.name, progress?.waiting);
