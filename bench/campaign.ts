@@ -1,12 +1,12 @@
 /**
- * What durability costs, side by side in one run on a real Temporal server:
+ * Measures the cost of durability in one run on a real Temporal server:
  *
  *   node -r ./test/support/register.cjs bench/campaign.ts
  *
  * `loop`: a campaign against a bare loop over the same batches of rollouts at 50 ms of policy latency (wanted: at most 1.05 times as long).
  * `schedule`: N capabilities on M gpu slots against the ideal schedule of their trainings (at most 1.10).
  * `kill`: seconds from the kill of a gpu worker to its step on another, at the smallest heartbeat limit.
- * What is no rollout and no training does nothing. Prints one JSON object a part.
+ * Activities other than rollouts and trainings do nothing. Prints one JSON object for each part.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -59,7 +59,7 @@ const selects =
 
 const LATENCY_MS = 50;
 const TASKS = 100;
-/** With these the campaign plays as many rollouts as the demo: what a step of a workflow costs does not grow with them. */
+/** Gives the campaign as many rollouts as the demo, since the cost of a workflow step does not depend on their number. */
 const ATTEMPTS = 12;
 const CONCURRENCY = 32;
 
@@ -181,7 +181,7 @@ async function kill(env: TestWorkflowEnvironment): Promise<void> {
       const handle = await start(env, { campaign });
       await once(first.stdout!, 'data');
       second = startGpuWorker(env.address);
-      // It takes seconds to start; the first goes on meanwhile.
+      // It takes seconds to start; the first continues meanwhile.
       await sleep(5000);
       first.kill('SIGKILL');
       const begun = performance.now();

@@ -72,7 +72,7 @@ async function raw({ server, episodes }: { server: EmbeddedServer; episodes: str
   await agent.close();
 }
 
-/** Starts a server, warms it up on other tasks, and returns what `work` comes to and its seconds. */
+/** Starts a server, warms it up on other tasks, and returns the result of `work` and its seconds. */
 async function measure<T>(work: (server: EmbeddedServer) => Promise<T>): Promise<{ result: T; seconds: number }> {
   const server = await startEmbeddedServer({ model, args: ['--max-batch', String(concurrency)] });
   try {
@@ -89,7 +89,7 @@ async function main(): Promise<void> {
   const { result: episodes } = await measure(async (server) => requestsOf(await engine({ server })));
   const seconds: Record<'raw' | 'engine', number[]> = { raw: [], engine: [] };
   for (let round = 0; round < rounds; round++) {
-    // Who goes first changes from round to round: the machine may get slower or faster meanwhile.
+    // The order alternates between rounds, because the machine may get slower or faster meanwhile.
     for (const side of round % 2 === 0 ? (['raw', 'engine'] as const) : (['engine', 'raw'] as const)) {
       const work = (server: EmbeddedServer) => (side === 'raw' ? raw({ server, episodes }) : engine({ server }));
       seconds[side].push((await measure<unknown>(work)).seconds);

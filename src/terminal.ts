@@ -40,7 +40,7 @@ export const pad = (text: string, columns: number): string => text + ' '.repeat(
 
 interface WrapOptions {
   indent?: number;
-  /** Whether a word that is too long is cut. Paths and commands, which are copied from a terminal, are not. */
+  /** Cuts words that are too long. Leave it out for paths and commands, which are copied from a terminal. */
   cutsWords?: boolean;
 }
 
@@ -58,7 +58,7 @@ export function wrap(line: string, columns = Infinity, { indent = 0, cutsWords =
   return lines;
 }
 
-/** Of a line that stands under its first one. */
+/** Indent of continuation lines. */
 const INDENT = 2;
 
 /** Every line wrapped but those of tables, which have columns of their own. */

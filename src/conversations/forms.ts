@@ -36,7 +36,7 @@ export function toLine(line: Fields): Fields {
   return { ...named, messages: line['traj'], error: crash, reference, traj: null, info: null };
 }
 
-/** Of several names for the outcome the first counts. */
+/** Renames the outcome to `reward` or `passed`; the first of several names for it counts. */
 function withOutcome(line: Fields): Fields {
   if ((line['reward'] ?? line['passed'] ?? line['success']) != null) return line;
   const { reward_info, resolved, utility, score, ...others } = line;

@@ -46,7 +46,7 @@ const toolsSchema = z
   )
   .nullish();
 
-/** `outputs` is the name in tau-bench for facts to tell. */
+/** tau-bench calls the required facts `outputs`. */
 const rawReferenceSchema = z
   .strictObject({
     actions: z.array(z.looseObject({ name: z.string(), arguments: fields().default({}) })).default([]),

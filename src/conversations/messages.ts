@@ -233,7 +233,7 @@ function callPiece({ id, function: called, arguments: beside }: RawCall, warning
   return { kind: 'call', id: id ?? undefined, call: { name, ...toArguments(raw, warnings) } };
 }
 
-/** What is no JSON object is what the agent wrote all the same: it stays visible. */
+/** Reads a call's arguments. Text that is no JSON object is kept in `argumentsText`, so that it stays visible. */
 function toArguments(raw: unknown, warnings: string[]): Pick<ToolCall, 'arguments' | 'argumentsText'> {
   if (raw == null || (typeof raw === 'string' && ['', 'null'].includes(raw.trim()))) return { arguments: {} };
   if (typeof raw === 'object' && !Array.isArray(raw)) return { arguments: raw as ToolCall['arguments'] };

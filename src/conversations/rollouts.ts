@@ -12,7 +12,7 @@ import type { Conversation } from './line';
 /** The environment that the conversations are taken to come from can't be played: it is only described. */
 export function toRollouts({ conversations, name }: { conversations: readonly Conversation[]; name: string }): {
   rollouts: ScoredRollout[];
-  /** By rollout key, as the file calls it. */
+  /** Ids of conversations in the file, by rollout key. */
   ids: ReadonlyMap<string, string>;
   description: EnvironmentDescription;
   notes: string[];
@@ -77,7 +77,7 @@ function policyOf(conversations: readonly Conversation[], notes: string[]): stri
   const [[policy, count] = ['', 0]] = counts;
   if (policies.length < all)
     notes.push(
-      `${all - policies.length} of ${all} conversations have no system message: what the agent was told is not known of them`,
+      `${all - policies.length} of ${all} conversations have no system message: their instructions to the agent are unknown`,
     );
   if (counts.length > 1)
     notes.push(

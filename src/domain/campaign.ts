@@ -283,7 +283,7 @@ export function checkFields(
     addIssue(context, ['arms'], `a list of arms of which each has a name of its own; ${twice} is there twice`);
 }
 
-/** With any kinds of parts: their options are left as they are. The reader of campaign files knows the kinds (src/cli/campaign-schema.ts). */
+/** Accepts any kinds of parts, with unchecked options. The schema of campaign files checks the kinds (src/cli/campaign-schema.ts). */
 export const campaignSchema = campaignFields.superRefine(checkFields);
 
 export type Campaign = z.infer<typeof campaignSchema> & {

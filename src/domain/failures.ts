@@ -26,7 +26,7 @@ export const failureTypes = {
 
   PolicyServerUnavailable: 'outside',
   PolicyServerTimeout: 'outside',
-  /** 5xx, or an answer that is no JSON, as a gateway gives while the server behind it is away. */
+  /** 5xx, or an answer that is no JSON, as gateways send while the server behind them is unavailable. */
   PolicyServerError: 'outside',
   PolicyServerBusy: 'outside',
   /** The server, or this worker's CAMPAIGN_MODEL, is another base model than the campaign's: a worker that has it takes the step. */

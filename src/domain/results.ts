@@ -39,7 +39,7 @@ export interface SelectionResult {
   decision?: Decision;
 }
 
-/** How campaigns and their children end. A capability without an environment to train on is `not_trained`. */
+/** Outcome of a campaign or a child. A capability without an environment to train on is `not_trained`. */
 export type CampaignOutcome = 'completed' | 'failed' | 'cancelled' | 'not_trained';
 
 export interface CampaignChild {

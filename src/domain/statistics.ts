@@ -159,7 +159,7 @@ const FEW = 10;
  * Mean of (treatment - control) over the same tasks, by one sign-flip test: were the two alike, each task's difference might as well have the
  * other sign. With one trial a task this is McNemar's exact test. The interval holds the differences that the test does not reject: its ends are
  * percentiles of the means of random subsets of the tasks (Hartigan's typical values), so it excludes zero just where p is below 1 - confidence.
- * Where few tasks differ it reaches as far as that of Bonett and Price, of one more task for each side, but not over zero.
+ * If fewer than 10 tasks differ, the interval is extended to that of Bonett and Price, which adds one task for each side, but not across zero.
  */
 export function pairedDifference({
   confidence = 0.95,

@@ -42,7 +42,7 @@ export interface TrainHeartbeat {
   step?: number;
   /** It was interrupted after `step`, and continues from there once its trainer has started. */
   continues?: true;
-  /** Absent where nobody knows how many there will be. */
+  /** Absent if the number of steps is not known in advance. */
   steps?: number;
   reward?: number;
   rollouts?: { done: number; total: number };

@@ -34,7 +34,7 @@ export function checkAllowed(kind: string, read: { passEnv?: unknown }, runs: re
 export interface EnvironmentKind extends Kind<Promise<Environment> | Environment, EnvironmentContext> {
   /** Made by campaigns: a campaign file can't name it. */
   readonly internal?: boolean;
-  /** What helps where it does not describe itself, if there is more to do than to correct the campaign file. */
+  /** Fix to show if the environment does not describe itself, when correcting the campaign file is not enough. */
   readonly remedy?: string;
   /** Returns the models that play the other parties of its episodes. */
   readonly partners?: (spec: EnvironmentSpec) => PartnerModels;

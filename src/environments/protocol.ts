@@ -71,7 +71,7 @@ export const methods = {
     }),
     result: stepResultSchema.extend(user.shape),
   },
-  /** With `judgements`, the judge's answers to the questions of the same call without them. */
+  /** `judgements` holds the judge's answers to the questions that the same call returned without it. */
   evaluate: {
     params: episode.extend({ reason: stopReasonSchema, judgements: z.array(z.string()).optional() }),
     result: z.union([evaluationSchema, questionsSchema]),

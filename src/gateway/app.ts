@@ -117,7 +117,7 @@ export function createGateway(o: GatewayOptions) {
       const id = c.req.header(CONVERSATION_HEADER)?.trim() || undefined;
       const { policy, chosen } = await orAborted(conversations.of(request, id), signal);
       const body = bodyFor(request, policy.prompt, served.sampling);
-      // An adapter's loading goes on when one request is cancelled: others may wait for it.
+      // An adapter continues to load when one request is cancelled, because others may wait for it.
       const value = await orAborted(client.complete({ policy, body, signal }), signal);
       c.header(POLICY_HEADER, encodeURI(chosen));
       return sendAnswer(c, { request, version: served.version }, readAnswer(value, request));

@@ -16,7 +16,7 @@ export class GatewayError extends Error {
   }
 }
 
-/** The client has disconnected: nobody reads the answer. */
+/** The client has disconnected and does not read the answer. */
 export class ClientGone extends GatewayError {
   constructor() {
     super(408, 'the client has gone');
@@ -42,7 +42,7 @@ const failures: Partial<Record<FailureType, (failure: OutsideFailure) => Gateway
   RouterFailed: () => new GatewayError(500, 'no policy could be chosen for this conversation', { code: 'not_routed' }),
 };
 
-/** What a client is told of anything that was thrown. */
+/** Returns the error to send to a client. Unknown errors become a 500 or 502 without details. */
 export function toClientError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
   const told = error instanceof OutsideFailure ? failures[error.type]?.(error) : undefined;

@@ -23,10 +23,10 @@ export interface ExportOptions {
   sampling?: Sampling | undefined;
   merge: Merge;
   folder: string;
-  /** By which others know the base model. */
+  /** Public name of the base model. */
   baseName: string;
   license: string;
-  /** Of this machine: what begins with one of them is no business of others. */
+  /** Private paths of this machine; texts that begin with one of them are hidden. */
   paths: readonly string[];
 }
 

@@ -54,7 +54,7 @@ async function readExportedRouter(folder: string): Promise<ExportedRouter> {
   throw badInput(`${file}: ${problem}; name a folder that \`campaign export\` wrote`);
 }
 
-/** What a folder serves, with all that it needs in the store. */
+/** Reads the policies of an exported folder, and puts the artifacts that they need into the store. */
 export async function readServed(o: {
   folder: string;
   store: ArtifactStore;

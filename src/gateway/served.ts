@@ -1,6 +1,6 @@
 /**
- * What is served of a finished campaign: its routed policy, the base model, each policy that the router chooses among, and baselines, by name. A campaign and
- * an exported folder are served alike: of both there is a fitted router in a store that holds its adapters.
+ * The policies that are served of a finished campaign, by name: its routed policy, the base model, each option of the router, and baselines. Campaigns and
+ * exported folders are served alike: for both, a store holds a fitted router with its adapters.
  */
 import { z } from 'zod';
 import { keysOf } from '../store/campaign-index';
@@ -21,9 +21,9 @@ export interface Served {
   version: string;
   /** The id of the base model, which all its policies are of. */
   base: string;
-  /** By name: `trace` first, then the router's options, then baselines. */
+  /** Policies by name: `trace` first, then the router's options, then baselines. */
   policies: ReadonlyMap<string, Policy>;
-  /** Of the campaign's evaluation: what requests leave out of how an answer is sampled. */
+  /** Sampling of the campaign's evaluation: the defaults for requests. */
   sampling?: Sampling;
   /** The base model's, as an exported folder gives it: for the policy server that serves this folder, where the store has none. */
   fingerprint?: Fingerprint | undefined;
@@ -34,7 +34,7 @@ export function routerIn({ router, campaign }: Report): ArtifactRef {
   const [ref] = router?.crossValidation.routed.from ?? [];
   if (ref) return ref;
   const why = campaign.stage === LAST_STAGE ? 'its router could not be fitted' : `it stopped after ${campaign.stage}`;
-  throw badInput(`campaign ${campaign.name} has no router (${why}); go on with \`campaign run FILE\`, then ask again`);
+  throw badInput(`campaign ${campaign.name} has no router (${why}); continue it with \`campaign run FILE\``);
 }
 
 /** Throws PluginMissing where the router is of a plug-in that `routers` lack. */

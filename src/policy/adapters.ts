@@ -1,6 +1,6 @@
 /**
  * Loads policies into a policy server. An adapter's name is the sha256 of its content, so a name that the server knows always means the same weights. A
- * server that can read the bucket of the store fetches adapters by name; any other server is told the folder to read.
+ * server that can read the bucket of the store fetches adapters by name; any other server gets the path of a folder to read.
  */
 import type { ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';

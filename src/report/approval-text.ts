@@ -1,4 +1,4 @@
-/** What waits for approval as short text. The page shows the conversations and the module. */
+/** Formats a pending approval as short text. The page shows the conversations and the module. */
 import type { ApprovalView } from './capability-model';
 import { measuredText } from './format';
 import { clip, fittingWidth } from './terminal';

@@ -10,7 +10,7 @@ export interface ReportedMessage {
   /** Its index in the trajectory. */
   message: number;
   role: 'system' | 'user' | 'assistant' | 'tool';
-  /** What was said, then the calls. */
+  /** The content, then the calls. */
   text: string;
   /** Characters that are left out at its end. */
   missing?: number | undefined;
@@ -63,7 +63,7 @@ export interface ReportedRound {
 
 type Curve = { step: number; value: number }[];
 
-/** By finished optimizer step: the mean training reward, and the learner's other curves as far as it reports them. */
+/** Curves by finished optimizer step: the mean training reward, and the other curves that the learner reports. */
 export interface LearnerCurves {
   points: { step: number; reward: number }[];
   loss?: Curve | undefined;
@@ -136,12 +136,12 @@ export interface ReportedCapability extends Lacking {
     | undefined;
   /** The difference to the base on all tasks of the target that it was tried on: held-out, router's and test; each task once. */
   onTarget?: Figure | undefined;
-  /** Of one that came to an adapter: one statement from all that is known of it. */
+  /** One statement from all figures of a capability; absent if it has no adapter. */
   statement?:
     | (VerdictSentence & {
         /**
-         * `helps` and `hurts`: on the target, significantly; `learned`: on held-out seeds of its own environment alone; `no_gain`: on neither. What
-         * decides is `onTarget`, then `validation.synthesized.difference`.
+         * `helps` and `hurts`: significant on the target; `learned`: on held-out seeds of its own environment alone; `no_gain`: on neither. Derived from
+         * `onTarget`, then from `validation.synthesized.difference`.
          */
         verdict: 'helps' | 'hurts' | 'learned' | 'no_gain';
         /** It gains on one branch of its own environment by losing another. */
@@ -169,14 +169,14 @@ export interface ReportedSelection {
   failedPasses: { pass: number; reason: string }[];
   /** Why nothing was selected, where nothing was. */
   reason?: string | undefined;
-  /** What was decided of the selected ones, where somebody was asked. */
+  /** The decision on the selection, if an approval was needed. */
   decision?: string | undefined;
-  /** Where there are any. */
+  /** Absent without faults. */
   faults?: ReportedFaults | undefined;
   from: ArtifactRef[];
 }
 
-/** What a person decides on: the selection, or the versions of an environment with the source of the last one. */
+/** The content of an approval: the selection, or the versions of an environment with the source of the last one. */
 export type ApprovalView = { waiting: Waiting } & (
   { selection: ReportedSelection } | { environment: { candidate: Lacking; rounds: ReportedRound[]; source: string } }
 );

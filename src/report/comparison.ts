@@ -145,7 +145,7 @@ function pairOf(runs: readonly Run[], names: [string, string], level: number): C
 
 interface Shared {
   run: Run;
-  /** By task, of each arm: the share of its trials solved. */
+  /** rows[task][arm]: share of the trials solved. */
   rows: number[][];
   from: ArtifactRef[];
 }

@@ -6,7 +6,7 @@ import type { Arm } from './model';
 
 export const MISSING = '–';
 
-/** Who speaks, as readers see it. */
+/** Labels of message roles. */
 export const messageRoles = { system: 'system', user: 'user', assistant: 'agent', tool: 'result' } as const;
 
 const fixed = (value: number, digits: number): string => {
@@ -21,7 +21,7 @@ export const percent = (fraction: number): string => `${fixed(100 * fraction, 1)
 /** A level or a tick: `95%`, `97.5%`. */
 export const shortPercent = (fraction: number): string => percent(fraction).replace('.0%', '%');
 
-/** By unit: the number, and its sign. */
+/** Number format and sign of each unit. */
 const units: { [unit in NonNullable<Figure['unit']>]?: readonly [number: (value: number) => string, sign: string] } = {
   fraction: [(value) => fixed(100 * value, 1), '%'],
   difference: [(value) => signed(100 * value), ' pt'],
@@ -73,7 +73,7 @@ export const dollarsText = (dollars: number | undefined): string => {
 };
 
 export const shortSha = (sha256: string): string => sha256.slice(0, 8);
-/** Of a hash its beginning; other names, such as those of conversations in a user's files, as they are. */
+/** Shortens hashes. Other names, such as ids of conversations in a user's files, are returned unchanged. */
 export const shortId = (id: string): string => (/^[0-9a-f]{64}$/.test(id) ? shortSha(id) : id);
 
 /** `2026-01-05 10:09:12 UTC`, of milliseconds since the epoch. */
@@ -113,7 +113,7 @@ export function fieldsOf(value: unknown, path = ''): Map<string, string> {
   return new Map(entries.flatMap(([name, inner]) => [...fieldsOf(inner, path === '' ? name : `${path}.${name}`)]));
 }
 
-/** By standing of a policy to another, where several trainings are compared. */
+/** Texts for the standing of one policy against another over several trainings. */
 export const standingTexts = {
   ahead: 'better over trainings',
   behind: 'worse over trainings',

@@ -1,7 +1,7 @@
 /**
  * report.json. Invariants: every number that was measured on rollouts is a `Figure` and names the artifacts it came from; a figure id
- * means one figure (it may be repeated, never with another content); what the campaign has not come to is absent, never zero. What an arm is
- * follows from its role, never from its name.
+ * means one figure (it may be repeated, never with another content); stages that the campaign has not reached are absent, never zero. The kind of
+ * an arm follows from its role, never from its name.
  */
 import { z } from 'zod';
 import type { ArtifactRef, Figure } from '../domain/artifacts';
@@ -20,8 +20,8 @@ import type {
 export type { VerdictSentence };
 
 /**
- * What a row of the arms is: the base model, one adapter, a sum of adapters that the router may choose, the routed policy, the bound of routing (tasks that any of the router's options
- * solves: no policy), or a baseline, an arm of the campaign file.
+ * The role of an arm: the base model, one adapter, merged adapters that the router may choose, the routed policy, the oracle (tasks that any option of the
+ * router solves; no policy), or a baseline, which is an arm of the campaign file.
  */
 export type Role = 'base' | 'adapter' | 'merged' | 'routed' | 'oracle' | 'baseline';
 
@@ -80,7 +80,7 @@ export interface ReportedRouter {
     base: Figure;
     bestSingle: { option: string; successRate: Figure };
     oracle: Figure;
-    /** Where several forms were compared, each on the same folds; one of them was kept. */
+    /** Present if several forms of router were compared on the same folds; one of them was kept. */
     forms?: { form: string; successRate: Figure; kept: boolean }[] | undefined;
   };
   helps: boolean;
@@ -101,7 +101,7 @@ export interface Recommendation {
   tests: { arm: string; against: string; p: number; corrected: number; isBetter: boolean }[];
 }
 
-/** Of the form of report.json. A file of another one is refused, and `campaign run` writes it anew from what is stored. */
+/** Schema version of report.json. Files of other versions are rejected, and `campaign run` rebuilds the report from the store. */
 export const REPORT_VERSION = 6;
 
 export interface Report {
@@ -109,7 +109,7 @@ export interface Report {
   campaign: {
     name: string;
     seed: number;
-    /** Of trainings, where it is another than `seed`. */
+    /** Seed of trainings if it differs from `seed`. */
     trainingSeed?: number | undefined;
     configSha256: string;
     /** The program that wrote the report; `commit` of a checkout only, with `-dirty` if files differed from it. */
@@ -122,11 +122,11 @@ export interface Report {
     startedAt: string;
     finishedAt: string;
     status: CampaignOutcome;
-    /** The last stage that the campaign came to. */
+    /** The last stage that the campaign reached. */
     stage: Stage;
     workflowId: string;
   };
-  /** What the look at the base model found: a base that can't work on the target, where the campaign was forced to go on. */
+  /** Findings of the check of the base model: present if it can't work on the target and the campaign was forced to continue. */
   baseCheck?: { findings: string[]; from: ArtifactRef[] } | undefined;
   rollouts?:
     | {
@@ -171,7 +171,7 @@ export interface Report {
     | undefined;
   /** Absent where no policy was evaluated. */
   recommendation?: Recommendation | undefined;
-  /** What is doubtful, the most serious first. */
+  /** Doubts about the results, the most serious first. */
   doubts: VerdictSentence[];
 }
 

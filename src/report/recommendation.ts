@@ -1,6 +1,6 @@
 /**
- * Which policy to ship, and whether GRPO on the target is the cheaper way to it. Invariants: the tests that choose are corrected for all candidates; nothing
- * is said about other trainings of a policy, which one campaign can't know.
+ * Chooses the policy to ship, and states whether GRPO on the target is cheaper. Invariants: the tests are corrected for all candidates; no statement covers
+ * other trainings of a policy, which one campaign does not observe.
  */
 import type { Figure } from '../domain/artifacts';
 import { direction, holm } from '../domain/statistics';
@@ -28,7 +28,7 @@ const reversed = ({ value, interval, test, ...figure }: Figure): Figure => ({
   test: test && { ...test, better: test.worse, worse: test.better },
 });
 
-/** What a report says first: which policy to ship, or why none is known. */
+/** Returns the first sentences of a report: which policy to ship, or why none is known. */
 export const verdictOf = ({ recommendation, doubts }: Pick<Report, 'recommendation' | 'doubts'>): string =>
   recommendation?.sentences.map(({ text }) => text).join(' ') ?? doubts[0]?.text ?? '';
 

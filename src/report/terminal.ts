@@ -37,7 +37,7 @@ export function tableLines(head: readonly string[], rows: readonly string[][], w
   ).map((line) => cut(line, width));
 }
 
-/** What was decided, the policies, what is doubtful; `page` is the report's file. */
+/** Formats the verdict, the table of policies and the doubts; `page` is the path of the report's page. */
 export function reportText(
   report: Report,
   { columns, page }: { columns?: number | undefined; page?: string } = {},
@@ -103,7 +103,7 @@ const policyText = (name: string): string => {
   return length > 1 ? `${length} merged adapters` : name;
 };
 
-/** What a campaign found that was stopped before it evaluated policies. */
+/** Results of a campaign that stopped before it evaluated policies. */
 function foundLines({ base, selection, capabilities }: Report, width: number): string[] {
   const selected = (selection?.candidates ?? []).filter((one) => one.selected).map(({ name }) => name);
   const found = [

@@ -1,4 +1,4 @@
-/** What is doubtful: plain sentences that follow from the figures by fixed rules, the most serious first; nothing here is judged by a person or a model. */
+/** Doubts about the results, the most serious first: sentences that follow from the figures by fixed rules, without judgement by a person or a model. */
 import type { Figure } from '../domain/artifacts';
 import { causesText } from '../domain/rollout';
 import { LAST_STAGE } from '../domain/work';

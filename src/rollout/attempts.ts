@@ -86,7 +86,7 @@ export async function makeMissing(o: MakeMissing): Promise<Map<string, BrokenRol
       else keepBroken(rollout);
     } catch (error) {
       if (!isFailure(error, 'BudgetSpent')) throw error;
-      // Those under way are paid for already, so they are played to their ends.
+      // Running episodes are already paid for, so they are played to their ends.
       spent = error;
     }
   }

@@ -28,7 +28,7 @@ interface Looking {
   signal?: AbortSignal | undefined;
 }
 
-/** By environment: the looks at tasks. */
+/** Results of looking at tasks, by environment. */
 const known = new WeakMap<object, Map<string, Promise<string | undefined>>>();
 
 /** Opens each task once for a campaign, and closes it again. */

@@ -8,9 +8,9 @@ import { assistantMessages, callWith, contentsFrom, jsonOf, valuesNamed } from '
 import { quoted } from './limits';
 import { type AuditPolicy, SHORTCUT } from './policies';
 
-/** What was tried against one version is tried against every later one: five for each of forty rounds. */
+/** Attacks on one version are repeated on every later one: five for each of forty rounds. */
 export const MOST_ATTACKS = 200;
-/** `said`: of a message, and again of all that is filled into one. */
+/** `said`: characters of a message, and of all that is filled into one. */
 const MOST = { messages: 30, calls: 20, said: 20_000, chars: 40_000, places: 200, depth: 10 };
 
 /** `<user>`: what the user said last; `<2>`: the second observation; `<2.field>`: its first value of this name. */
@@ -51,16 +51,16 @@ export type Attack = z.infer<typeof attackSchema>;
 
 const LINE = /^\/\/ Attack: (.*)$/gm;
 
-/** As U+2028 and U+2029 end a comment as well: what follows one would be the module's code. */
+/** Escapes U+2028 and U+2029, which also end a comment: text after one would become the module's code. */
 export const attackLine = (attack: Attack): string =>
   `// Attack: ${JSON.stringify(attack).replace(/[\u2028\u2029]/g, (end) => `\\u${end.charCodeAt(0).toString(16)}`)}`;
 
-/** Those in a module's text, and what is wrong with lines that are none. */
+/** Returns the attacks in a module's text, and a finding for each invalid attack line. */
 export function attacksIn(source: string): { attacks: Attack[]; wrong: string[] } {
   const read = [...source.matchAll(LINE)].map(([line, text = '']) => {
     const parsed = attackSchema.safeParse(jsonOf(text));
     if (parsed.success) return parsed.data;
-    return `"${quoted(line, 100)}": ${quoted(parsed.error.issues[0]?.message ?? '')}: mend the line`;
+    return `"${quoted(line, 100)}": ${quoted(parsed.error.issues[0]?.message ?? '')}: correct the line`;
   });
   const attacks = read.filter((one) => typeof one !== 'string');
   const wrong = read.filter((one) => typeof one === 'string');

@@ -1,5 +1,5 @@
 /**
- * What was said, called and answered in a conversation; and calls that a policy makes of it by copying, without knowing what it is about.
+ * Reads messages, calls and answers of a conversation, and makes calls by copying values from it without understanding them.
  */
 import {
   argumentsOf,
@@ -31,7 +31,7 @@ export interface Answer {
   content: string;
 }
 
-/** What the agent's calls were answered, in order; ids may come up again in later messages. */
+/** Returns the answers to the agent's calls in order. Later messages may reuse ids. */
 export function answersIn(messages: readonly Message[]): Answer[] {
   const open = new Map<string, ToolCall>();
   return messages.flatMap((message) => {
@@ -169,7 +169,7 @@ function anyValue(schema: JsonSchema, texts: readonly string[]): unknown {
   }
 }
 
-/** By the values that the description quotes: a text of their form where they are identifiers, else one of them that is said. */
+/** Finds a value like the examples that a description quotes: for identifiers a token of the same form, else an example that occurs in the texts. */
 function likeExample(schema: JsonSchema, texts: readonly string[]): string | undefined {
   const { forms, words } = examplesIn(schema);
   if (forms.length > 0) return texts.flatMap(tokensOf).find((token) => forms.includes(formOf(token)));

@@ -33,14 +33,14 @@ function wordsOf(hash: string): number {
 const FEWEST_WORDS = 5;
 export const isDistinctive = (hash: string): boolean => wordsOf(hash) >= FEWEST_WORDS;
 
-/** What a module's text says: a line's end within its literals is no letter of the next word. */
+/** Replaces escaped line ends in a module's literals by spaces, so that their letters do not become part of the next word. */
 export const spelledOut = (source: string): string => source.replace(/\\[nrt]/g, ' ');
 
-/** Tells texts in which a run of words is, word for word, one of the messages with these hashes. No run is longer than the longest of them. */
+/** Returns a test for texts in which a run of words equals one of the messages with these hashes. No run is longer than the longest message. */
 export function forbiddenIn(hashes: readonly string[]): (text: string) => boolean {
   const forbidden = new Set(hashes.map((hash) => Number.parseInt(hash, 16)));
   const longest = Math.max(0, ...hashes.map(wordsOf));
-  // Nearly all runs are told by their first 16 bits: there are millions in a long message.
+  // A long message has millions of runs; the first 16 bits exclude nearly all of them.
   const known = new Uint8Array(2 ** 16);
   for (const hash of forbidden) known[Math.floor(hash / 2 ** 37)] = 1;
   return (text) => {
@@ -134,6 +134,6 @@ export function copiedIdentifiers(
   return identifiersIn(shown).filter((word) => own.has(word) && !allowed.has(word));
 }
 
-/** Whether the module's text holds that of a test task, on whatever seed it would be said. */
+/** Returns true if the module's source contains the text of a test task, whichever seed would show it. */
 export const quotesTask = (source: string, forbidden: readonly string[]): boolean =>
   forbiddenIn(forbidden.filter(isDistinctive))(spelledOut(source));

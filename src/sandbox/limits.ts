@@ -1,6 +1,6 @@
 /**
- * What an environment module may use and say. Beyond any border a call is a SandboxError, which breaks a rollout in
- * play and is a finding in the self-test.
+ * Limits of environment modules. A call that exceeds one throws a SandboxError, which fails the rollout in play and is
+ * a finding in the self-test.
  */
 
 /**
@@ -18,22 +18,22 @@ export const MEMORY_PAGES = 512;
 
 /** Threads of all sandboxes of a process, 63 MB each: half a gigabyte. */
 export const MOST_THREADS = 8;
-/** How long a busy sandbox keeps its thread while another one waits. */
+/** Time that a busy sandbox keeps its thread while another one waits. */
 export const TURN_MS = 3_000;
 
 /** Characters of a call's result: a state is sent to every step. */
 export const RESULT_CHARS = 1_000_000;
 /** Levels of arrays and objects in it: JSON is written and compared by recursion. */
 export const MOST_DEPTH = 200;
-/** Of one text that a model reads: 100,000 characters are about 25,000 tokens, most of a context. */
+/** Characters of one text that a model reads: 100,000 are about 25,000 tokens, most of a context. */
 export const TEXT_CHARS = 100_000;
-/** Of all that a module says in an episode: more than a context of 128k tokens. */
+/** Characters of all texts of an episode: more than a context of 128k tokens. */
 export const EPISODE_CHARS = 600_000;
-/** Of describe(): tools with long descriptions are 20,000. */
+/** Characters of the result of describe(): tools with long descriptions take 20,000. */
 export const DESCRIPTION_CHARS = 200_000;
-/** Of a name (tool, shortcut, key of a breakdown). */
+/** Characters of a name (tool, shortcut, key of a breakdown). */
 export const NAME_CHARS = 200;
-/** Of what goes into an error or a finding as the module's own words: rollouts that break all quote it. */
+/** Characters of a module's own words in an error or a finding, which every failed rollout repeats. */
 export const QUOTED_CHARS = 300;
 
 /** Messages that answer one step beyond one for each of its calls, and first messages. */
@@ -50,7 +50,7 @@ export const mayOffer = (tools: number): boolean =>
 export const MOST_ENTRIES = 64;
 export const MOST_EXPORTS = 100;
 
-/** Of a tool's schema: what the self-test may draw from. */
+/** Limits of a tool's schema, from which the self-test draws values. */
 export const SCHEMA = { options: 1_000, patternChars: 1_000 } as const;
 /** Characters that a pattern is expanded to at most. */
 export const MOST_PARTS = 64;
@@ -67,10 +67,10 @@ const UNFIT = /[^\P{Cc}\t\n\r]|\p{Cs}/u;
 /** For a single line: white space, and what turns the direction of writing, as well. */
 const UNPRINTABLE = /(?:\s|\p{Cc}|\p{Cs}|[\u2028-\u202e\u2066-\u2069])+/gu;
 
-/** Whether a text holds control characters or half a surrogate pair: no model and no file takes these as they are. */
+/** Returns true if a text holds control characters or half a surrogate pair, which models and files do not accept unchanged. */
 export const isUnfit = (text: string): boolean => UNFIT.test(text);
 
-/** One line of at most `most` characters (300 unless told) of it. */
+/** Returns the text on one line, cut to `most` characters. */
 export function quoted(text: string, most: number = QUOTED_CHARS): string {
   const line = text.slice(0, most).replace(UNPRINTABLE, ' ');
   return text.length > most ? `${line}…` : line;

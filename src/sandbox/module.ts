@@ -169,7 +169,7 @@ export async function withModule<Result>(
   }
 }
 
-/** Each call is answered once, under its id, unless the episode ends; and an episode that goes on says something. */
+/** Returns the defect of a step's answer: each call needs one answer under its id unless the episode ends, and an episode that continues needs a message. */
 function wrongAnswer({ messages, done }: Results['step'], { toolCalls = [] }: AssistantMessage): string | undefined {
   const open = toolCalls.map(({ id }) => id);
   if (messages.length > open.length + MORE_MESSAGES)

@@ -1,6 +1,6 @@
 /**
- * Policies that no environment may reward. Some never look at what they are told; some copy from it without knowing
- * what it is about; some do what the reference solutions do, with one thing wrong.
+ * Policies that no environment may reward. Some ignore all messages; some copy from them without understanding; some
+ * repeat the reference solutions with one error.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { countsOf, groupBy } from '../domain/statistics';
@@ -34,25 +34,25 @@ export interface Limits {
   reward: number;
 }
 const BLIND: Limits = { success: 0.25, reward: 0.3 };
-/** Of shortcuts, of policies that copy what they read, and of a single branch of the solutions always: half the instances, and the slack of 102 seeds. */
+/** Limits for shortcuts, for policies that copy, and for policies that always take one branch of the solutions: half the instances, plus slack for 102 seeds. */
 export const SHORTCUT: Limits = { success: 0.55, reward: 0.7 };
-/** Of solutions with a wrong value, over the instances on which it is wrong. */
+/** Limits for solutions with a wrong value, on the instances where it is wrong. */
 const CHANGED: Limits = { success: 0.5, reward: 0.7 };
 
 export interface AuditPolicy {
   name: string;
   limits: Limits;
-  /** What it does where the reference solution did this; `solution`: the same; undefined: it has nothing to do, the seed is not counted. */
+  /** Returns its script for an instance; `solution` if it acts like the reference solution; undefined if it has nothing to do and the seed is not counted. */
   on(solved: ScriptedEpisode): Script | 'solution' | undefined;
-  /** Whether an episode that was played counts; all do where it is absent. */
+  /** Returns true if a played episode counts. If absent, all count. */
   counts?(played: ScriptedEpisode, solved: ScriptedEpisode): boolean;
-  /** A finding shows one of its conversations: nobody knows from its name what it does. */
+  /** A finding shows one of its conversations, because its name does not describe what it does. */
   isEvidence?: true;
 }
 
 const twice = (text: string): Script => [say(text), say(text)];
 
-/** What policies are made from: the tools, and the reference solutions that were played. */
+/** The tools and the played reference solutions, from which policies are made. */
 interface Audited {
   tools: readonly ToolSchema[];
   solved: readonly ScriptedEpisode[];
@@ -136,7 +136,7 @@ function fiveTimes(start: readonly Message[]): string {
   return Array<string>(5).fill(words.join(' ')).join('. ').slice(0, MOST.chars);
 }
 
-/** Those that look up first do so as the solutions do. They may do the right thing on instances that ask for nothing else. */
+/** Policies that copy what they read, some after the look-ups of the solutions. They may succeed on instances that need nothing else. */
 function copyingPolicies(audit: Audited): AuditPolicy[] {
   const { writes, closing } = audit;
   const lookUps = lookUpsOf(audit);
@@ -170,13 +170,13 @@ function copyingPolicies(audit: Audited): AuditPolicy[] {
       on: after(({ records, user }) =>
         callAll(records.flatMap((text) => writes.flatMap((tool) => callsOn(tool, text, user))).slice(0, MOST.calls)),
       ),
-      // Where the solution writes as much, it is the solution.
+      // With no more writes than the solution has, it may be the solution.
       counts: (played, reference) => writesIn(played).size > writesIn(reference).size,
     },
     ...writes.map((tool) => ({
       name: `looking up, then ${tool.name} on the first record`,
       on: after(({ records, user }) => callAll(callsOn(tool, firstFor(tool, records, user), user).slice(-1))),
-      // Where this is what is wanted, it may pay.
+      // It may succeed on instances where all its writes are wanted.
       counts: (played: ScriptedEpisode, reference: ScriptedEpisode) => {
         const wanted = writesIn(reference);
         return [...writesIn(played)].some((write) => !wanted.has(write));
@@ -216,7 +216,7 @@ function firstFor(tool: ToolSchema, records: readonly string[], user: readonly s
   return named ?? records.find((text) => !isDeepStrictEqual(callWith(tool, [text, ...user]), wanted)) ?? '';
 }
 
-/** With the record's values; and with the values that the user named where the schema lists them: the record has the old ones. */
+/** Returns the call with the record's values and, if it differs, the call with the user's values of arguments whose schema lists values: records have the old ones. */
 function callsOn(tool: ToolSchema, record: string, user: readonly string[]): NewCall[] {
   const own = callWith(tool, [record, ...user]);
   const wanted = argumentsIn(tool, user);
@@ -227,7 +227,7 @@ function callsOn(tool: ToolSchema, record: string, user: readonly string[]): New
   return isDeepStrictEqual(own, asked) ? [own] : [own, asked];
 }
 
-/** Of the solutions: a rarer branch is not taken for one, and a rarer word is a value of the instance. */
+/** Shares of the solutions: rarer branches are ignored, and rarer words are treated as values of the instance. */
 const SHARE = { branch: 0.05, word: 0.1 };
 
 /** Each branch of the solutions on all instances: look up and always refuse, look up and always write, always ask. */
@@ -294,7 +294,7 @@ function ownCalls(
     const tool = audit.tools.find(({ name }) => name === call.name);
     const shown = tool ? [...records, ''].map((text) => callWith(tool, [text, ...user])).filter(isNew) : [];
     const wanted = own[made.filter(sameKind).length];
-    // Where all that was asked for is done, on whatever else there is: a tool may refuse one of the records.
+    // Once the solution's own calls of this kind are made, it calls on all other shown records: a tool may refuse one of them.
     const next = wanted ? [wanted] : shown.slice(0, own.length > 0 ? shown.length : 1);
     made.push(...next);
     return next.map(({ name, arguments: given }) => ({ name, arguments: given }));
@@ -348,7 +348,7 @@ export function changedSolutions({ writes }: Pick<Audited, 'writes'>): AuditPoli
   );
 }
 
-/** Where the schema lists no values: another identifier or number that stands under this name in what was shown; a list begins with it. */
+/** For a schema without listed values, returns another identifier or number that was shown under this name; in a list it replaces the first item. */
 function otherShown(o: { field: string; given: unknown; messages: readonly Message[] }): unknown {
   const own = [o.given].flat();
   const other = valuesNamed(o.field, contentsFrom(o.messages, 'tool')).find(

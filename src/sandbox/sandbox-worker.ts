@@ -61,7 +61,7 @@ class Failed extends Error {
 }
 const OVERTIME = 'the call ran longer than its limit and was interrupted';
 const NO_MEMORY = 'InternalError: out of memory';
-/** What the prelude tells where the memory has run out, or may have. */
+/** Messages of the prelude for calls that have, or may have, run out of memory. */
 const OUT_OF_MEMORY = new Set([NO_MEMORY, 'null was thrown, or the call is out of memory']);
 
 const cpuMsOf = (thread: string): number => parseInt(readFileSync(`${thread}/schedstat`, 'latin1'), 10) / 1e6;
@@ -143,7 +143,7 @@ function run(
 ): string | undefined {
   timer.start();
   const result = context.callFunction(call, context.undefined, context.newString(name), context.newString(args));
-  // The prelude catches what can be caught: an interrupt cannot, and without memory nothing can be told.
+  // The prelude catches all exceptions except interrupts, and without memory it can't return a message.
   if (result.error) throw new Failed(timer.interrupted ? OVERTIME : NO_MEMORY, true);
   const answer = context.getString(result.value);
   if (answer === '') return undefined;
@@ -163,7 +163,7 @@ async function serve(): Promise<void> {
   const port = parentPort;
   if (!port) throw new Error('sandbox-worker runs as a worker thread');
   // The limit is the memory's own: this build of QuickJS does not count what it allocates, so its setMemoryLimit holds nothing back.
-  // It never grows: what a call can allocate must not depend on the calls before. Pages that nobody touches cost nothing.
+  // It never grows: what a call can allocate must not depend on the calls before. Untouched pages cost nothing.
   const wasmMemory = new WebAssembly.Memory({ initial: limits.memoryPages, maximum: limits.memoryPages });
   const wasm = await newQuickJSWASMModuleFromVariant(newVariant(RELEASE_SYNC, { wasmMemory, wasmModule: interpreter }));
   port.postMessage({ thread: ownThread } satisfies ThreadUp);

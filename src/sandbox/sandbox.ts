@@ -57,7 +57,7 @@ function compile(): string {
   }).code;
 }
 
-/** CPU time of another thread of this process: the wall clock's where the kernel does not tell, NaN once the thread has ended. */
+/** Returns the CPU time of another thread, ms: wall-clock time if the kernel does not report it, NaN once the thread has ended. */
 function cpuMsOf(thread: string | undefined): number {
   if (thread === undefined) return performance.now();
   try {
@@ -73,9 +73,9 @@ function watchThread(o: {
   /** cpuMsOf() takes it. */
   thread: string | undefined;
   limits: { cpuMs: number; wallMs: number };
-  /** How many calls were answered; undefined while none waits for its answer. */
+  /** Returns the number of answered calls; undefined while no call is pending. */
   progress: () => number | undefined;
-  /** CPU time that calls have used since it was told last. */
+  /** Called with the CPU time that calls have used since its last call. */
   used: (ms: number) => void;
   kill: (reason: string) => void;
 }): () => void {
@@ -109,7 +109,7 @@ interface Claimant {
 }
 /** The sandboxes that have a thread, with the time at which they got it. */
 const threaded = new Map<Claimant, number>();
-/** Those that wait for one, in order. */
+/** Sandboxes that wait for a thread, in order. */
 const waiting = new Set<Claimant>();
 
 /** Gives threads to the sandboxes that wait. Where all are taken, an idle one ends. */
@@ -136,7 +136,7 @@ export class SandboxError extends OutsideFailure {
   }
 }
 
-/** What a module's function comes to; undefined where the module fails. */
+/** Resolves to undefined if the module fails (SandboxError). */
 export const unlessItFails = <Result>(result: Promise<Result>): Promise<Result | undefined> =>
   result.catch((error: unknown) => {
     if (error instanceof SandboxError) return undefined;

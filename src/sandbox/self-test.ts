@@ -1,6 +1,6 @@
 /**
  * The self-test of a synthesized environment, before any model sees it. It knows the module's interface alone, and it
- * ends, whatever the module does; each finding says what is wrong, where, and how to mend it.
+ * ends, whatever the module does; each finding says what is wrong, where, and how to fix it.
  */
 import type { SelfTest } from '../domain/calibration';
 import { createLimit } from '../domain/concurrency';
@@ -30,7 +30,7 @@ const TWICE = 10;
 const MOST_FINDINGS = 20;
 const PARALLEL = 8;
 
-/** What has been played so far, of what is planned as far as that is known. */
+/** Called with the numbers of episodes that are played and planned, as far as known. */
 type Progress = (done: number, total: number) => void;
 
 export async function selfTest({
@@ -54,7 +54,7 @@ export async function selfTest({
     }
   });
   const more = findings.splice(MOST_FINDINGS).length;
-  if (more > 0) findings.push(`${more} more findings are left out: mend these first`);
+  if (more > 0) findings.push(`${more} more findings are left out: fix these first`);
   return { passed: findings.length === 0, findings };
 }
 
@@ -93,7 +93,7 @@ async function* examine({ source, stage }: { source: string; stage: Stage }): As
   let moved = false;
   for (const policy of policies) {
     const { pays, moves } = await judged(policy, { solved, stage, maxSteps });
-    // What moves a branch moves it for most policies: once is enough.
+    // A branch that depends on the agent does so for most policies: one finding is enough.
     if (moves !== undefined && !moved) yield moves;
     moved ||= moves !== undefined;
     if (pays !== undefined) yield pays;
@@ -159,7 +159,7 @@ const NEAR = 0.5;
 const FEWEST_EPISODES = 10;
 const EVIDENCE_CHARS = 1_500;
 
-/** Whether a policy pays, and whether the branch of an instance depends on it. All is played only if the first episodes come near a limit. */
+/** Returns findings if the policy reaches a limit or changes an instance's branch. Plays all episodes only if the first ones come near a limit. */
 async function judged(
   policy: AuditPolicy,
   { solved, stage, maxSteps }: { solved: readonly ScriptedEpisode[]; stage: Stage; maxSteps: number },

@@ -51,10 +51,10 @@ async function determinismFindings({ solved, again }: Solutions): Promise<string
 }
 
 const DISTINCT = 0.8;
-/** Of the held-out instances, which are to tell what an adapter has learned by heart from what it can do. */
+/** Share of held-out instances that may occur in training: they must show what an adapter can do beyond what it has memorised. */
 const REPEATED = 0.1;
 
-/** Instances differ in what an agent is told and has to do: a number in the state that nobody sees makes no other instance. */
+/** Instances are equal if the conversations of their solutions are: a number in the state that is never shown makes no difference. */
 const instanceHash = ({ messages }: ScriptedEpisode): string =>
   createHash('sha256').update(JSON.stringify(messages)).digest('hex');
 

@@ -10,7 +10,7 @@ const listed = z.union(
   [z.string().max(NAME_CHARS), z.number(), z.boolean(), z.null()],
   `give texts of up to ${NAME_CHARS} characters, or numbers`,
 );
-/** What the self-test draws from a schema. Other keywords are not read. */
+/** The keywords of a schema from which the self-test draws values. Other keywords are ignored. */
 const drawnSchema: z.ZodType = z.lazy(() =>
   z
     .looseObject({
@@ -52,7 +52,7 @@ export interface Vocabulary {
 const vocabulary = (number: boolean, parts: string[][]): Vocabulary => ({ number, parts, words: parts.map(isWords) });
 const isWords = (options: string[]): boolean => options.length > 1 && options.every((o) => /^[a-z]{2,}$/i.test(o));
 
-/** Of enums, ranges of whole numbers, and patterns made of literals, (a|b) groups and [a-z]{n} classes; of no other schema. */
+/** Returns the vocabulary of an enum, a range of whole numbers, or a pattern of literals, (a|b) groups and [a-z]{n} classes; undefined for other schemas. */
 export function vocabularyOf(schema: JsonSchema): Vocabulary | undefined {
   const number = schema.type === 'integer' || schema.type === 'number';
   if (schema.enum) return vocabulary(number, [schema.enum.map(String)]);
@@ -95,7 +95,7 @@ function classCharacters(text: string): string[] {
   return ranges.every((range) => range.length > 0) ? ranges.flat() : [];
 }
 
-/** Texts of which one stands at a place, by length. */
+/** The texts that may stand at one place, by length. */
 type Part = ReadonlyMap<number, ReadonlySet<string>>;
 
 function partOf(options: readonly string[]): Part {
@@ -104,7 +104,7 @@ function partOf(options: readonly string[]): Part {
   return byLength;
 }
 
-/** Where a part may end that begins at one of these places. */
+/** Returns the positions at which a part ends if it begins at one of `starts`. */
 function endsOf(part: Part, text: string, starts: ReadonlySet<number>): Set<number> {
   const ends = new Set<number>();
   for (const at of starts)

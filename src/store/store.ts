@@ -51,7 +51,7 @@ export interface ArtifactStore {
 export interface RecordFiles {
   /**
    * Writes the text durably unless the path is taken; returns whether this call wrote it. Exactly one of several writers succeeds if their texts differ:
-   * a bucket can't tell a request that was sent twice from two writers of the same text. The text must not be empty.
+   * a bucket can't distinguish a request that was sent twice from two writers of the same text. The text must not be empty.
    */
   create(path: string, text: string): Promise<boolean>;
   read(path: string): Promise<string | undefined>;

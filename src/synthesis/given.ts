@@ -1,6 +1,5 @@
 /**
- * Synthesizer `given`: takes modules that somebody wrote, one file a capability, as they were when the folder was
- * opened.
+ * Synthesizer `given`: uses existing modules, one file for each capability, as they were when the folder was opened.
  */
 import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -78,7 +77,7 @@ function openGiven(o: { folder: string; texts: ReadonlyMap<string, string>; iden
 const sourceOf = (text: string, description: EnvironmentDescription): string =>
   text.includes('targetTools') ? withTools(text, description) : text;
 
-/** Of a line "// Rationale: ..." among the comments that the text begins with. */
+/** Returns the text of a line "// Rationale: ..." among the comments at the beginning. */
 function rationaleOf(source: string): string | undefined {
   const [comments = ''] = /^(?:\/\/.*\n|\n)*/.exec(source) ?? [];
   return /^\/\/ Rationale: *(\S.*)$/m.exec(comments)?.[1];

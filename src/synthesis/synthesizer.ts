@@ -42,7 +42,7 @@ export const cannotSynthesize = (why: string): OutsideFailure => new OutsideFail
 /** Both throw an OutsideFailure `CannotSynthesize` where there is nothing (more) to write; the message says why. */
 export interface Synthesizer {
   readonly identity: Identity;
-  /** What it writes is the same with any seed, and so kept for all of them. */
+  /** Its modules do not depend on the seed, so campaigns with different seeds share them. */
   readonly ignoresSeed?: true;
   /** Why it can't work on a target, with the fix, before anything is spent. */
   unsuited?(description: EnvironmentDescription): string | undefined | Promise<string | undefined>;
@@ -53,6 +53,6 @@ export interface Synthesizer {
 export interface SynthesizerKind extends Kind<Synthesizer | Promise<Synthesizer>> {
   /** The language model that it asks; absent of a kind that asks none. */
   readonly languageModel?: (spec: KindSpec) => LanguageModelSpec;
-  /** Whether it attacks each module, for `campaign check`. */
+  /** Returns the number of attacks on each module, for `campaign check`. */
   readonly planned?: (spec: KindSpec) => { attacks: number };
 }

@@ -129,7 +129,7 @@ export class LearnerProcess {
     this.child.stdin?.write(`${JSON.stringify(message)}\n`);
   }
 
-  /** Whether it was killed with SIGKILL, as the kernel does when memory runs out. */
+  /** True if it was killed with SIGKILL, as the kernel does when memory runs out. */
   get wasKilled(): boolean {
     return this.child.signalCode === 'SIGKILL';
   }

@@ -224,7 +224,7 @@ export class Learning {
     const file = join(folder, 'batch.jsonl');
     const written = { records: await records(), tasks: trained, groupSize, content, maskReadOnlyTurns };
     await writeTrainingBatch({ ...written, file, aside: asideIn(deps.home) });
-    // With the base model as it is, on tasks and under keys of the base rollouts, these are the same rollouts.
+    // If the policy is the unchanged base model, tasks and keys are those of the base rollouts, and so are the rollouts.
     const shared = !everyStepAnew && policy.adapters.length === 0 && policy.prompt === undefined;
     record.addBatch(step, summary, { shared });
     // If this host is lost during the update, another one continues from the state before it.

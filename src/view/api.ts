@@ -1,4 +1,4 @@
-/** What `campaign view` answers to the page (web/src). */
+/** Types of the answers of `campaign view` to the page (web/src). */
 import type { Figure } from '../domain/artifacts';
 import type { ToolSchema } from '../domain/messages';
 import type { ApprovalView, LearnerCurves, ReportedMessage } from '../report/capability-model';
@@ -32,13 +32,13 @@ export interface CampaignPage {
   /** The campaign runs: the page asks again. */
   isLive?: boolean;
   live?: Live;
-  /** What waits for a decision. */
+  /** Pending approvals. */
   approvals?: ApprovalView[];
   /** Addresses in Temporal's UI, by workflow. */
   links?: Record<string, string>;
 }
 
-/** Where a campaign stands. */
+/** The state of a campaign. */
 export interface Live {
   /** `running`, `completed`, ... */
   state: string;

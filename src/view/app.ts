@@ -43,7 +43,7 @@ export interface ViewOptions {
   home: () => Promise<HomePage>;
   /** Returns undefined if the home does not know the name. */
   campaign: (name: string) => Promise<ViewedCampaign | undefined>;
-  /** What is told of an error to whoever asked; undefined where it is nobody's fault who asks. */
+  /** Returns the message for the client; undefined if the error is internal and not caused by the request. */
   told: (error: unknown) => string | undefined;
   log?: (line: string) => void;
 }
@@ -67,7 +67,7 @@ export function createView(o: ViewOptions) {
     if (error instanceof HTTPException) return c.text(error.message, error.status);
     const told = o.told(error);
     if (told === undefined) log(error.stack ?? error.message);
-    return c.text(told ?? 'it can not be answered; the terminal of `campaign view` says why', told ? 400 : 500);
+    return c.text(told ?? 'internal error; the terminal of `campaign view` shows it', told ? 400 : 500);
   });
   app.use(async (c, next) => {
     c.header('x-content-type-options', 'nosniff');

@@ -12,7 +12,7 @@ import type { IndexedBatch, RolloutIndex } from './rollouts';
 interface CurvesOptions {
   store: ArtifactStore;
   campaign: string;
-  /** Of the campaign's rollouts, refreshed by the caller. */
+  /** Index of the campaign's rollouts, refreshed by the caller. */
   index: RolloutIndex;
 }
 

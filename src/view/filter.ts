@@ -7,7 +7,7 @@ const PAGE = 50;
 /** Values of one filter that a page offers, the commonest first. */
 const OFFERED = 500;
 
-/** By the name of each filter: the values of a rollout that it compares with. */
+/** The values of a rollout that each filter compares with, by the filter's name. */
 const values: Record<string, (one: IndexedRollout) => string[]> = {
   stage: ({ batch }) => [batch.purpose],
   arm: ({ batch }) => [batch.of],
@@ -70,7 +70,7 @@ function keeping(asked: Asked, batches: ReadonlySet<string> | undefined): (one: 
   return (one) => wanted.every((test) => test(one));
 }
 
-/** Of what several batches hold, the row that the index shows if it is among them, else the first. */
+/** Keeps one row of each rollout that several batches hold: the row that the index shows, if it is among them, else the first. */
 function once(rows: readonly IndexedRollout[]): IndexedRollout[] {
   if (rows.every(({ isRepeated }) => !isRepeated)) return [...rows];
   const shown = new Map<string, IndexedRollout>();

@@ -34,23 +34,23 @@ export interface IndexedBatch extends BatchPurpose {
 export interface IndexedRollout extends ListedRollout {
   batch: IndexedBatch;
   outcome: 'success' | 'failed' | 'broken';
-  /** What the router gave it to. */
+  /** The option that the router chose. */
   chosen?: string;
-  /** In lower case: how the conversation begins, without the system message. */
+  /** The beginning of the conversation in lower case, without the system message. */
   text: string;
   /** Another row is shown of what several batches hold: the first that is scored. */
   isRepeated: boolean;
 }
 
 interface BatchPurpose {
-  /** What it is for, in few words, and exactly. */
+  /** The purpose in few words; `what` is exact. */
   purpose: string;
   what: string;
   /** The capability, the arm or the policy that it is of. */
   of: string;
 }
 
-/** By its title, as workflows and trainings give it. */
+/** Parses the title that workflows and trainings give a batch. */
 function purposeOf(title: string): BatchPurpose {
   const [, evaluated, policy] = /^(outcome matrix|test): (.*)$/s.exec(title) ?? [];
   if (evaluated && policy) return { purpose: evaluated, what: evaluated, of: policy };
@@ -70,7 +70,7 @@ export function createIndex({ store, campaign }: { store: ArtifactStore; campaig
   let refreshing: Promise<void> | undefined;
   let version = 0;
 
-  /** By capability, what passes say of it, where one of them says that it is lacking. */
+  /** Returns the capabilities that at least one pass labels as lacking in a rollout, with the passes' votes. */
   const lackingOf = (id: string) =>
     [...readings].flatMap(([name, of]) => {
       const own = of.get(id) ?? [];
@@ -78,7 +78,7 @@ export function createIndex({ store, campaign }: { store: ArtifactStore; campaig
       return found.lacking > 0 ? [{ name, passes: own.length, ...found }] : [];
     });
 
-  /** Those that at least half of the passes that look at it call lacking. */
+  /** Returns the capabilities that at least half of the rollout's passes label as lacking. */
   const labelsOf = (id: string): string[] =>
     lackingOf(id).flatMap(({ name, lacking, passes: all }) => (2 * lacking >= all ? [name] : []));
 
@@ -114,7 +114,7 @@ export function createIndex({ store, campaign }: { store: ArtifactStore; campaig
     const keys = await keysOf(store.files, campaign);
     for await (const [key, ref] of unknown(keys, 'rollouts', batches))
       await read(key, ref).catch((error: unknown) => {
-        // A batch that is damaged is made anew, or is not there to be read.
+        // A damaged batch is skipped: it is rebuilt later, or can't be read.
         if (!isFailure(error, 'ArtifactDamaged')) throw error;
       });
     for await (const [key, ref] of unknown(keys, 'candidates', discoveries))
@@ -148,7 +148,7 @@ export function createIndex({ store, campaign }: { store: ArtifactStore; campaig
     batches: (): IndexedBatch[] => [...batches.values()],
     /** Changes with what it holds. */
     version: () => version,
-    /** That whose id begins so, if it is the only one. */
+    /** Returns the rollout whose id begins with `start` (8 characters or more), if it is the only one. */
     find(start: string): IndexedRollout | undefined {
       const known = byId.get(start);
       if (known || start.length < 8) return known;

@@ -1,4 +1,4 @@
-/** One rollout with all that is known of it: its conversation, what it came to and why, and what passes said of it. */
+/** One rollout with all its data: the conversation, its outcome and the reasons, and the labels of passes. */
 import { canonical } from '../store/hash';
 import type { ArtifactStore } from '../store/store';
 import type { Rollout } from '../domain/rollout';
@@ -36,7 +36,7 @@ export async function shownRollout(
     ...listed(one),
     facts: [
       ...factsOf(rollout),
-      ...(reference?.tell.length ? [['must be told', reference.tell.join('; ')] as const] : []),
+      ...(reference?.tell.length ? [['required facts', reference.tell.join('; ')] as const] : []),
       ...(lacking.length > 0 ? [['analysis', lacking.map(votes).join('; ')] as const] : []),
       ['id', one.id],
       ['batch', `${one.batch.title} (${one.batch.ref.sha256})`],

@@ -44,7 +44,7 @@ export class Approvals {
     const decision = earlier ?? (await this.wait(subject));
     this.decided.set(of, decision);
     const keep = () => control(campaign, 'keep the decision').keepDecision({ ...about, decision });
-    // A campaign that is cancelled now and run again must know it: the person was told that it is decided.
+    // Stored even if the campaign is cancelled now: the person has seen the decision accepted, so the next run must find it.
     if (!earlier) await CancellationScope.nonCancellable(keep);
     return decision;
   }

@@ -12,7 +12,7 @@ const ruleText = ({ rule, passes }: ReportedSelection): string =>
     ? 'The analyst gives the capabilities outright; nothing was labeled.'
     : `Each of ${passes} passes labels all conversations for every candidate. Coverage is the share of the failures that lack the capability; delta is how much more often failures lack it than successes.${rule ? ` A pass votes for a candidate if coverage is at least ${rule.rho} and delta at least ${rule.delta}; ${rule.votes} votes select it.` : ''}`;
 
-/** What selects the capabilities, and the base model's success on the train tasks by their groups. */
+/** The selection of capabilities, and the base model's success on the train tasks by group. */
 export const Analysis = ({ report: { selection, base } }: { report: Report }) => (
   <>
     {selection && <Selection selection={selection} />}

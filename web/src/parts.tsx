@@ -1,4 +1,4 @@
-/** What all views are made of: texts, figures that open to their lineage, messages of conversations, tables. Texts are never parsed as markup. */
+/** Parts that all views share: texts, figures that open to their lineage, messages of conversations, tables. Texts are never parsed as markup. */
 import type { ComponentChildren } from 'preact';
 import { useContext, useState } from 'preact/hooks';
 import type { ArtifactRef, Figure } from '../../src/domain/artifacts';

@@ -4,7 +4,7 @@
  */
 export interface Plan {
   requests: number;
-  /** The policy forbids it: no write, and the denial is said. */
+  /** The policy forbids the request: the solution makes no write and states the denial. */
   forbidden: boolean;
   /** Another record shares the descriptive word of the one that is meant, and could be acted on as well. */
   similar: boolean;

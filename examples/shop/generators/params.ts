@@ -1,6 +1,6 @@
 /**
- * What a generated module is a function of, its text, and how its knobs are turned from round to round. The text is the
- * parameters on the first line, the files of module/ in one scope, and its exports; it imports nothing.
+ * The parameters of a generated module, its text, and the change of its knobs between rounds. The text is the parameters
+ * on the first line, the files of module/ in one scope, and its exports; it imports nothing.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,7 +37,7 @@ export type Values = Record<string, string | number>;
 export interface Request {
   write: string;
   said: Values;
-  /** What it acts on, and a record that could be taken for it; null where there is none. */
+  /** The record that it acts on, and a similar record; null if there is none. */
   record: Values | null;
   lookalike: Values | null;
 }
@@ -48,7 +48,7 @@ export interface Instance {
   /** Needs the capability; its twin does not. */
   special: boolean;
   key: string | number;
-  /** The agent has been told the key. */
+  /** The agent has received the key. */
   known: boolean;
   requests: [Request, ...Request[]];
   records: Values[];
@@ -92,7 +92,7 @@ export function moduleSource(params: Params): string {
   return `${FIRST_LINE}${JSON.stringify(params)};\n${(fixedText ??= readFixedText())}${LAST_LINE}\n`;
 }
 
-/** The knobs that a generated module was made with; undefined for a module of somebody else, which a person may put in a generated one's place. */
+/** The knobs that a generated module was made with; undefined for any other module, such as one that a person puts in its place. */
 export function knobsOf(source: string): Knobs | undefined {
   const line = source.slice(0, source.indexOf('\n'));
   if (!line.startsWith(FIRST_LINE)) return undefined;

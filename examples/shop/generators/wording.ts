@@ -1,5 +1,5 @@
 /**
- * How the shop's users put things, read off rollouts. No value of a rollout gets out: first messages are reduced to skeletons of slots, and one in
+ * Collects phrases of the shop's users from rollouts. No value of a rollout gets out: first messages are reduced to skeletons of slots, and one in
  * which anything is left over that a schema could have produced is dropped.
  */
 import { type Message, type Vocabulary, vocabularyOf } from 'trace-campaign/plugin';

@@ -24,7 +24,7 @@ import {
 
 interface ErrorKind {
   definition: string;
-  /** Whether the trajectory's task gives the class the chance to go wrong. */
+  /** Returns true if the trajectory's task gives a chance to make this error. */
   arises: (trajectory: Trajectory) => boolean;
 }
 
@@ -55,7 +55,7 @@ export const errorKinds = {
       'An action needs a value that is written nowhere and must be worked out. The agent applies the rules of the policy to the values it has seen and uses the result.',
     arises: (trajectory) => trajectory.needed.some((action) => isComputed(action, trajectory)),
   },
-  /** Everything was done, but a fact that the user asked for was not told (or a false one was). */
+  /** Everything was done, but a requested fact was not stated, or a false one was. */
   tell_requested_information: {
     definition:
       'The user wants to know something besides what is to be done. The agent tells this fact, as it was found or worked out, before it ends the conversation.',
@@ -94,7 +94,7 @@ export function errorLabels(rollout: ScoredRollout): Record<Capability, Label> {
 function seenErrors(trajectory: Trajectory): ReadonlySet<Capability> {
   if (inventedIdentifier(trajectory)) return new Set(['ask_for_missing_identifiers']);
   const seen = new Set<Capability>(trajectory.surplus.flatMap((call) => wrongWrite(call, trajectory) ?? []));
-  // Success shows that nothing was left out; a trajectory that was cut off never came to its end.
+  // Success shows that nothing was left out; a trajectory that was cut off is incomplete.
   if (trajectory.passed || !trajectory.endedRegularly) return seen;
   if (omittedAction(trajectory)) seen.add('complete_all_requested_actions');
   if (refusedPermittedAction(trajectory)) seen.add('perform_permitted_actions');
@@ -119,7 +119,7 @@ const inventedIdentifier = (trajectory: Trajectory): boolean =>
     return account !== undefined && !holdsAccount(call.userBefore) && !mentions(call.before, account);
   });
 
-/** Those whose id is none of the others'. */
+/** Returns the items whose id is not among the others. */
 const notAmong = (items: readonly Listed[], others: readonly Listed[]): Listed[] =>
   items.filter(({ id }) => !others.some((other) => other.id === id));
 

@@ -86,8 +86,8 @@ const byKey = (rollouts: readonly ScoredRollout[]): ScoredRollout[] =>
   [...rollouts].sort((a, b) => (a.key < b.key ? -1 : 1));
 
 /**
- * What one labeling pass looks at: a random half of the rollouts without replacement, sorted by key; of an odd number the larger half. A mean
- * over m of n drawn so has the variance S^2 (1/m - 1/n), which at m = n/2 is S^2/n: the spread between passes is a bootstrap's.
+ * Draws the rollouts of one labeling pass: a random half without replacement (the larger half of an odd number), sorted by key. A mean over m of n drawn
+ * in this way has the variance S^2 (1/m - 1/n), which at m = n/2 is S^2/n: the spread between passes is a bootstrap's.
  */
 export function randomHalf(o: { rollouts: readonly ScoredRollout[]; seed: number; pass: number }): ScoredRollout[] {
   const random = seededRandom('labels', o.seed, o.pass);

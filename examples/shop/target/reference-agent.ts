@@ -10,7 +10,7 @@ interface Played {
   rng: Random;
 }
 
-/** What the agent takes a request to be, given what it lacks. */
+/** Returns the request as the agent understands it without the skills that it lacks. */
 function understood(request: Request, lacks: ReadonlySet<Skill>): Request {
   if (request.verb === 'address') return request;
   const target = (lacks.has('choose') && request.twin) || request.target;

@@ -1,7 +1,7 @@
 /**
- * The target environment `shop`: a help desk with a scripted user. The reward is 1 if the final database is the reference's and the user was told what
- * the task asks for and nothing false, in a conversation that ended regularly; else 0. A bad call changes nothing and is answered by an error; the tools
- * permit what the policy forbids, since obeying the policy is the agent's part.
+ * The target environment `shop`: a help desk with a scripted user. The reward is 1 if the final database equals the reference's, the agent stated the
+ * required facts and nothing false, and the conversation ended regularly; else 0. A bad call changes nothing and is answered by an error; the tools permit
+ * what the policy forbids, since obeying the policy is the agent's part.
  */
 import {
   type Action,
@@ -203,7 +203,7 @@ export function referenceOf(task: ShopTask): Reference {
   };
 }
 
-/** Whether all facts were told, nothing was denied without need, and no amount that was told is wrong. */
+/** Returns true if all facts were stated, nothing was denied without need, and every stated amount is right. */
 function isInformed({ requests }: ShopTask, { tell }: Reference, texts: readonly string[]): boolean {
   const words =
     texts

@@ -1,5 +1,5 @@
 /**
- * What the agent is shown, and the procedural task generator. Every value of an argument or observation is described by the schemas, every word is one
+ * The agent's policy and tools, and the procedural task generator. Every value of an argument or observation is described by the schemas, every word is one
  * token of the base model, and a write's `description` is the request with its arguments in braces: generators need no more. A task is a function of its
  * id and the parameters; a first user message belongs to one split by its hash, whatever the parameters; the skills of a task never leave this folder.
  */
@@ -96,7 +96,7 @@ export const RULES: EnvironmentDescription['rules'] = [
   { kind: 'ask', argument: 'user', question: TEXTS.askAccount, answer: TEXTS.account('%') },
 ];
 
-/** What a task needs beyond looking an item up and acting on it. */
+/** The skills that a task may need beyond looking an item up and acting on it. */
 export const SKILLS = ['complete_all', 'refuse', 'choose', 'tell', 'compute', 'ask'] as const;
 export type Skill = (typeof SKILLS)[number];
 
@@ -161,7 +161,7 @@ function drawCarried(rng: Random, skills: readonly Skill[], count: number): Set<
 function drawVerb(rng: Random, carried: ReadonlySet<Skill>, taken: readonly Verb[]): Verb {
   if (carried.has('compute')) return 'return';
   const verbs: Verb[] = ['cancel', 'cancel', 'rush', 'rush', 'return', 'return'];
-  // A refused return has no refund to tell.
+  // A refused return has no refund to state.
   if (carried.has('tell')) return rng.pick(carried.has('refuse') ? ['cancel', 'rush'] : verbs);
   if (!taken.includes('exchange')) verbs.push('exchange');
   if (carried.size === 0 && !taken.includes('address')) verbs.push('address');

@@ -68,7 +68,7 @@ export function openEndpoint(): Endpoint {
   /** The one place that answers with an error. */
   function refuse(c: Call<{ Bindings: HttpBindings }>, error: GatewayError): Response {
     const { path, method } = c.req;
-    // A client may look for what it can do without; nobody reads the answer to a client that has gone.
+    // Probes for optional routes are no error of the agent, and a client that has disconnected does not read the answer.
     const isProbe = /^(GET|HEAD|OPTIONS)$/.test(method) && path !== CHAT_PATH;
     if (!isProbe && !c.env.outgoing.destroyed)
       for (const { onError } of sendersOf(c)) onError(error, `${method} ${path.slice(0, 200)}`);

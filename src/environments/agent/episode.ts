@@ -32,7 +32,7 @@ export interface AgentProgram {
 /** The beginning of the name of every rollout's working folder. */
 export const AGENT_FOLDER = 'campaign-agent-';
 const OUTPUT = 2000;
-const GONE = new GatewayError(400, 'nobody waits for the answer any more');
+const GONE = new GatewayError(400, 'the client no longer waits for the answer');
 
 /** A shell reports the signal that ended its command as 128 and the signal's number; 255 is a program's own -1. */
 const byOwnWill = (how: string | undefined): boolean => {

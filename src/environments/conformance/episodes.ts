@@ -82,7 +82,7 @@ export function mistakes(
   ];
 }
 
-/** How often the facts are said to a user who keeps asking. */
+/** Number of times that the facts are stated to a user who keeps asking. */
 const WORDS = 3;
 
 /** Plays the reference: the needed writes, one in each message, then the facts. Returns what went wrong; undefined if the reward is 1. */

@@ -45,7 +45,7 @@ const PROCESS_FIX =
   'derive it from task and seed: no process id, no clock, no order of a set or a hash that changes with the process';
 const STATE_FIX = 'keep all state in the episode, copied afresh at reset, and draw nothing from a shared source';
 const SOLVED_FIX =
-  'tell the writes and facts that a solution needs and make the reward 1 for them, or describe hasReference: false';
+  'return all writes and facts that a solution needs and make the reward 1 for them, or describe hasReference: false';
 
 /** A task with what was seen of it in the first process. */
 interface Sample {

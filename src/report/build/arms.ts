@@ -15,19 +15,19 @@ import { groupsOf } from './groups';
 import { type Spent, spendingOf } from './spending';
 import { reportedTraining } from './training';
 
-/** What is known of an arm beside its test rollouts. */
+/** An arm's data apart from its test rollouts. */
 type Known = Pick<Arm, 'kind' | 'builtOn' | 'training' | 'reason'> & {
   spent: Spent;
-  /** Where it is one for all conversations, without the router's choice. */
+  /** Undefined for the routed policy, the oracle and baselines without a policy. */
   policy?: FixedPolicy | undefined;
-  /** On the held-out train tasks of the target. */
+  /** Rollouts on the held-out train tasks of the target. */
   heldOut?: RolloutSummary | undefined;
 };
 
 export function armsOf(o: {
   record: CampaignRecord;
   evidence: Evidence;
-  /** Of the test split. */
+  /** Tasks of the test split. */
   tasks: readonly Task[];
   /** The option that the router gives everything to, where it does. */
   constant: string | undefined;
@@ -38,7 +38,7 @@ export function armsOf(o: {
   const { spentOn, ofCapability, routing, matrix, baseline } = spendingOf(record, evidence);
   const { level, test } = evidence;
   const base = test.get(policyNames.base);
-  /** By what it is made of, the first arm that is this policy. */
+  /** The first arm with each policy, by the policy's content. */
   const firstOf = new Map<string, string>();
 
   const arm = (name: string, role: Role, { spent, policy, heldOut, reason, ...known }: Known): Arm => {
@@ -136,7 +136,7 @@ function comparisons(arms: readonly Arm[], { test, level }: Evidence): ReportDra
   });
 }
 
-/** Of the bound there is no column: it follows from the others. */
+/** Leaves out the oracle, whose column follows from the others. */
 function matrixOf(columns: ReadonlyMap<string, TaskMeans>): SolverMatrix {
   const policies = [...columns].filter(([name]) => name !== policyNames.ceiling);
   const tasks = [...new Set(policies.flatMap(([, means]) => [...means.tasks.keys()]))].sort();

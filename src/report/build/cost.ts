@@ -1,5 +1,5 @@
 /**
- * What a campaign has cost: rollouts and tokens by purpose, seconds, and language models. Invariant: a rollout that batches share counts once, for
+ * The cost of a campaign: rollouts and tokens by purpose, seconds, and language models. Invariant: a rollout that batches share counts once, for
  * the first purpose that it was made for, so that the purposes add up to the total.
  */
 import { type Campaign, stages } from '../../domain/campaign';
@@ -17,7 +17,7 @@ type Cost = NonNullable<ReportDraft['cost']>;
 export function rolloutsAndCost(o: {
   record: CampaignRecord;
   evidence: Evidence;
-  /** By step: what language models cost. */
+  /** Costs of language models by step. */
   spent: readonly Spent[];
 }): Pick<ReportDraft, 'rollouts' | 'cost'> {
   const { record, evidence, spent } = o;

@@ -1,6 +1,6 @@
 /**
- * What a report is made from: the batches of a campaign, each with its purpose and its owner, and what they hold, each read once. A training
- * stands here by its metrics, with the counts that its activity returned, since its batches are behind them.
+ * The data of a report: the batches of a campaign, each with its purpose, its owner and its content, read once. A training is represented by its metrics
+ * and the counts that its activity returned, since its batches are behind the metrics.
  */
 import { z } from 'zod';
 import type { ArtifactStore } from '../../store/store';
@@ -27,7 +27,7 @@ export interface Batch {
   ref: ArtifactRef;
   /** The capability or arm that it was made for; absent where it is for several. */
   owner?: string;
-  /** Of a training, without the campaign's base rollouts that it found again. */
+  /** Counts of a training, without the campaign's base rollouts that it reused. */
   counted?: Counts;
 }
 
@@ -79,7 +79,7 @@ export interface Evidence {
   outcomes(ref: ArtifactRef): readonly Outcome[];
   means(ref: ArtifactRef): TaskMeans;
   metrics(ref: ArtifactRef): readonly MetricsLine[];
-  /** By policy, on the test tasks; last the bound of routing, where all that the router can choose was evaluated. */
+  /** Means on the test tasks by policy; the oracle is last, and present if all options of the router were evaluated. */
   test: ReadonlyMap<string, TaskMeans>;
 }
 
@@ -87,7 +87,7 @@ export async function readEvidence(store: ArtifactStore, record: CampaignRecord)
   const { evaluation, router, campaign, capabilities = [] } = record;
   const batches = new Map<string, { outcomes: readonly Outcome[]; means: TaskMeans }>();
   const metrics = new Map<string, MetricsLine[]>();
-  // A capability may have begun before the base's held-out batch was made anew.
+  // A capability may have started before the base's held-out batch was rebuilt.
   const starts = capabilities.flatMap(({ validation }) => validation?.target.before ?? []);
   const all: Pick<Batch, 'ref' | 'counted'>[] = [...batchesOf(record), ...starts.map(({ ref }) => ({ ref }))];
   for (const { ref, counted } of all) {
@@ -110,7 +110,7 @@ export async function readEvidence(store: ArtifactStore, record: CampaignRecord)
   };
 }
 
-/** Of each task the best mean of any of them: the bound of routing between them. */
+/** Returns each task's best mean over the options: the oracle, an upper bound of routing. */
 function bestOf(options: readonly TaskMeans[]): TaskMeans {
   const best = new Map<string, TaskMean>();
   for (const { tasks } of options)

@@ -6,7 +6,7 @@ import { type Level, only, rateFigure, slug } from './figures';
 
 /** A row a group of evaluated tasks, by name. */
 export function groupsOf(o: {
-  /** By arm. */
+  /** Means by arm. */
   columns: ReadonlyMap<string, TaskMeans>;
   tasks: readonly Task[];
   level: Level;

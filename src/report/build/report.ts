@@ -23,12 +23,12 @@ import { selectionOf } from './selection';
 export async function buildReport(o: {
   store: ArtifactStore;
   record: CampaignRecord;
-  /** Of the target's test split. */
+  /** Tasks of the target's test split. */
   tasks: readonly Task[];
-  /** Of its train split. */
+  /** Tasks of its train split. */
   trainTasks?: readonly Task[];
   leakage?: ReportDraft['leakage'] | undefined;
-  /** By step: what language models cost. */
+  /** Costs of language models by step. */
   spent: readonly Spent[];
 }): Promise<ReportDraft> {
   const { store, record, tasks, trainTasks = [], leakage, spent } = o;

@@ -59,7 +59,7 @@ export async function routerOf(o: {
 
 type RoutedOutcome = Extract<Outcome, { status: 'scored' }> & { routed: object };
 
-/** What the rollouts of the routed policy say of the router. */
+/** Counts the router's choices, with their success, in the rollouts of the routed policy. */
 function choicesOf(
   ref: ArtifactRef,
   options: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * What was spent to come to each arm. Invariants: test rollouts are nobody's; what was made for several capabilities (base rollouts, the base on
- * held-out tasks, the outcome matrix) is the routed policy's alone; what a baseline trained beyond the rollouts of trace counts for nothing.
+ * The work behind each arm. Invariants: test rollouts belong to no arm; rollouts that were made for several capabilities (base rollouts, the base
+ * on held-out tasks, the outcome matrix) belong to the routed policy alone; a baseline's training beyond the rollouts of trace is not counted.
  */
 import type { ArtifactRef } from '../../domain/artifacts';
 import {
@@ -75,7 +75,7 @@ export function spendingOf(record: CampaignRecord, evidence: Evidence) {
     /** Without the outcome matrix, by which a router chooses. */
     routing: [ofAll('base_rollouts'), ofAll('held_out'), ...capabilities.map(ofCapability)],
     matrix: ofAll('outcome_matrix'),
-    /** Of one that failed it may not be known. */
+    /** The work of a failed baseline may be unknown. */
     baseline(arm: ArmResult): Spent {
       const work = armWork(arm);
       const id = `arms.${slug(arm.name)}.rollouts`;

@@ -1,4 +1,4 @@
-/** What was found of a module, in words for the model that mends it. What to turn follows the method (step 2). */
+/** Formats the findings on a module for the model that revises it. Advice on difficulty follows the method (step 2). */
 import type { CalibrationReport, Measures, RoundFeedback } from '../../domain/calibration';
 import { plainLine } from '../../domain/plain-text';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
@@ -88,7 +88,7 @@ const INSTANCES = 24;
 const OPENING = 240;
 /** Attempts that are shown of each branch: failed ones, and solved ones. */
 const SHOWN = { failed: 2, solved: 1 };
-/** Of each of these, in characters: with the lines of the instances some thousand tokens in all. */
+/** Characters of each shown attempt: with the lines of the instances, a few thousand tokens in all. */
 const ATTEMPT = 1_500;
 
 export function attemptsText(rollouts: readonly ScoredRollout[]): string {
@@ -100,7 +100,7 @@ export function attemptsText(rollouts: readonly ScoredRollout[]): string {
   const branches = [...new Set(sorted.map(({ branch }) => branch))].sort();
   const chosen = branches.flatMap((branch) => {
     const own = sorted.filter((one) => one.branch === branch);
-    // Of as many instances as there are.
+    // One attempt of each instance.
     const apart = (some: ScoredRollout[]) => [...new Map(some.map((one) => [one.task, one])).values()];
     return [
       ...apart(own.filter((one) => !isSuccess(one))).slice(0, SHOWN.failed),

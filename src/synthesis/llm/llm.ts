@@ -46,7 +46,7 @@ export function synthesizerWith(means: Means, { kind, version }: Pick<Identity, 
     prompts: promptDigest(['environment', 'environment-texts', 'environment-revision', 'attack', 'repair']),
     examples: digest(examplesText()),
     attacks,
-    // Where it is tight, it decides what is shown.
+    // A tight context limits what is shown.
     contextTokens,
   };
   return {

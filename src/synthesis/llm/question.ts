@@ -1,6 +1,6 @@
 /**
- * What is asked of the model: the same bytes for equal inputs, with the same beginning for all capabilities of a target and all rounds of one. What does
- * not fit into the context is shown in shorter samples; the target is told the same for rollouts in any order.
+ * Builds the requests to the model. Equal inputs give equal bytes, and all capabilities of a target and all rounds of one share a prefix. Samples are cut
+ * to fit the context; the description of the target does not depend on the order of rollouts.
  */
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -85,7 +85,7 @@ export function questionOf(
   );
 }
 
-/** What one role says in a row is one message: some endpoints take roles in turn only. */
+/** Joins consecutive messages of one role: some endpoints require alternating roles. */
 const joined = (messages: readonly ChatMessage[]): ChatMessage[] =>
   messages.reduce<ChatMessage[]>((all, message) => {
     const last = all.at(-1);
@@ -141,7 +141,7 @@ function evidenceText(o: {
   ].join('\n');
 }
 
-/** Of the agent's tools; the first ones kept for each tool are of different kinds, as far as there are some. */
+/** Sample answers of each tool of the agent; the first ones are of different kinds where possible. */
 const MOST_SAMPLES = 3;
 const GIVEN_CHARS = 200;
 const USER_CHARS = 300;

@@ -1,7 +1,6 @@
 /**
- * From a model's reply to a module that loads, keeps its contract on a few seeds and has the target's tools, policy and observations; what is wrong with
- * it is said in words that a model can act on. And a second look at a module: a model proposes scripts that try to score without the capability, for the
- * self-test to play.
+ * Turns a model's reply into a module that loads, keeps its contract on a few seeds and has the target's tools, policy and observations. Defects are worded
+ * for the model. Attacks: a model proposes scripts that try to score without the capability, and the self-test plays them.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { EnvironmentDescription } from '../../domain/environment';
@@ -50,7 +49,7 @@ export async function readModule(text: string, target: Target): Promise<Read<Syn
   return defects.length > 0 ? { defects } : { value: { source, rationale: rationale ?? '' } };
 }
 
-/** What the last line says that begins so, in the text or among the code's comments; where it is a heading, what the next line says. */
+/** Returns the text after the last "Rationale:" at the beginning of a line or comment; after a heading, the next line. */
 function rationaleIn(text: string): string | undefined {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   for (const [n, line] of [...lines.entries()].reverse()) {
@@ -151,7 +150,7 @@ function* toolDefects(tools: readonly ToolSchema[], description: EnvironmentDesc
 
 const plain = (value: unknown): unknown => (value === undefined ? undefined : JSON.parse(JSON.stringify(value)));
 
-/** Where the target's tool answers with JSON objects, so does the module's, with the fields that all of the target's have. */
+/** Yields a defect if the target's tool answers with JSON objects and the module's does not, or lacks fields that all of the target's have. */
 function* shapeDefects(own: readonly Answer[], samples: readonly Answer[]): Generator<string> {
   for (const tool of new Set(own.map((one) => one.tool))) {
     const real = objectsOf(samples, tool);
@@ -166,7 +165,7 @@ function* shapeDefects(own: readonly Answer[], samples: readonly Answer[]): Gene
       tools.some((one) => one.tool === tool && /^\{"[^"]*": /.test(one.content));
     if (spaced(samples) !== spaced(own))
       yield `step: ${tool} answers "${example}", and the target's JSON is written ${spaced(samples) ? 'with' : 'without'} a space after colons and commas: write it so`;
-    // One alone does not tell which fields are always there.
+    // A single answer does not show which fields are always present.
     const [first = {}] = real;
     const always = real.length < 2 ? [] : Object.keys(first).filter((key) => real.every((each) => key in each));
     const lacking = always.filter((key) => made.some((each) => !(key in each)));
@@ -217,7 +216,7 @@ export async function attacksOn(
   }
 }
 
-/** What is shown of a module; undefined where it fails: the self-test finds that, and says it better. */
+/** Returns the parts of a module that the attack prompt shows; undefined if it fails, which the self-test reports better. */
 const shownOf = (source: string) =>
   unlessItFails(
     withModule(source, async (module) => {

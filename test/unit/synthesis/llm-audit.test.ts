@@ -120,11 +120,11 @@ describe('attacks', () => {
   const calling = (value: string): string =>
     `// Attack: {"name": "a", "messages": [{"calls": [{"name": "show_day", "arguments": {"day": ${value}}}]}]}`;
   it.each<[string, string, RegExp]>([
-    ['no attacks', '// Attack: {"name": 5}', /Attack: .*mend the line$/],
+    ['no attacks', '// Attack: {"name": 5}', /Attack: .*correct the line$/],
     ['too deep', calling('['.repeat(20_000) + ']'.repeat(20_000)), /nested more than 10 deep/],
     ['too long', calling(`"${'x'.repeat(50_000)}"`), /50\d{3} characters: write at most 40000/],
     ['too many places', calling(`"${'<user> '.repeat(5_000)}"`), /5000 places to fill in: write at most 200/],
-    ['hard to read', `// Attack: {"\u001b[2J\u202e${'x'.repeat(9_000)}": 5}`, /mend the line$/],
+    ['hard to read', `// Attack: {"\u001b[2J\u202e${'x'.repeat(9_000)}": 5}`, /correct the line$/],
   ])('that are %s are found, and quoted short, without what moves the cursor', (_, line, finding) => {
     const [wrong = ''] = attacksIn(line).wrong;
     expect(wrong).toMatch(finding);
