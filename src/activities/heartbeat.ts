@@ -3,6 +3,7 @@
  * attempt gets, also count a step's own faults and its attempts that settled.
  */
 import { Context } from '@temporalio/activity';
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MAX_FAULTS, OutsideFailure, type Retry } from '../domain/failures';
 import { getOrMake } from '../domain/maps';
@@ -27,6 +28,7 @@ const beatOf = (context: Context): Beat =>
     const { counts } = (context.info.heartbeatDetails ?? {}) as HeartbeatDetails;
     const cutOff = new AbortController();
     const signal = AbortSignal.any([context.cancellationSignal, cutOff.signal]);
+    setMaxListeners(0, signal); // one for each request under way
     return { counts: { faults: 0, settled: 0, ...counts }, cutOff, signal };
   });
 
