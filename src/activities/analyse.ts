@@ -75,7 +75,7 @@ async function openAnalysis(
   return { ...analysed(store, rollouts), analyst, description: await environment.describe(), seed };
 }
 
-/** Keys of the rollouts that may be examples, which others see: none may hold a test task's text, not even as a part of its own. */
+/** Returns the keys of rollouts that may become examples in later prompts: their task text must not contain a test task's text. */
 async function quotableOf(o: {
   store: ArtifactStore;
   environment: Environment;

@@ -1,4 +1,4 @@
-/** Environments that are open in this worker. What models that play users and judges cost is counted before its rollout counts as done. */
+/** Environments that are open in this worker. The cost of simulated users and judges is recorded before their rollout counts as done. */
 import { canonical } from '../store/hash';
 import type { ArtifactStore } from '../store/store';
 import { modelsWithout, sumOf, type ChatModel, type ModelUsage } from '../domain/endpoints';
@@ -81,7 +81,7 @@ interface Partner {
   ledger: Ledger;
 }
 
-/** An environment whose episodes begin only where the budget lets them. Throws BudgetSpent on reset. */
+/** Wraps an environment so that reset throws BudgetSpent once the budget is used up. */
 function countingEnvironment(environment: Environment, partners: readonly Partner[], step: string): Environment {
   return {
     ...environment,

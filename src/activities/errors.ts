@@ -14,7 +14,7 @@ import type { PoolInput } from './types';
 /** Temporal's first delay, and the shortest that a failure may ask for. */
 const FIRST_DELAY_MS = 1_000;
 
-/** Maps every error of an activity to Temporal's failure. The step fails for good by the retry rule of its type, or by its count of faults. */
+/** Maps an activity's error to a Temporal failure. The failure is final by the retry rule of its type, or when the step has used up its faults. */
 function toFailure(error: unknown, home: string): unknown {
   const { cancellationSignal: signal } = Context.current();
   const { reason } = activitySignal();
@@ -76,7 +76,7 @@ type Activity = (...input: unknown[]) => Promise<unknown>;
 const wrapped = <A extends object>(activities: A, wrap: (run: Activity) => Activity): A =>
   Object.fromEntries(Object.entries(activities).map(([name, run]) => [name, wrap(run as Activity)])) as A;
 
-/** Wraps activities: they heartbeat, map errors, turn places into paths of this machine, and refuse a step whose artifacts are in another store. */
+/** Wraps activities: they heartbeat, map errors, replace places by paths of this machine, and reject a step of another store. */
 export const mapped = <A extends object>(activities: A, { home, store }: Pick<Dependencies, 'home' | 'store'>): A =>
   wrapped(activities, (run) => async (input) => {
     try {

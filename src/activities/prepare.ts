@@ -13,7 +13,7 @@ import { keptJson } from '../store/store';
 import { sizesOf, splitTasks } from '../environments/split';
 import type { Stage } from '../domain/work';
 
-/** `until`: the stage that the campaign stops after; what only later ones need is not looked at. */
+/** `until`: the stage that the campaign stops after. Inputs of later stages are not checked. */
 export async function prepare(
   deps: Dependencies,
   { campaign, until }: { campaign: Campaign; until?: Stage },

@@ -1,4 +1,4 @@
-/** Batches of rollouts, and a look at the base model before them, whose few rollouts have the same keys as base rollouts and are not made again. */
+/** Batches of rollouts, and a check of the base model before them. Rollouts of the check have the keys of base rollouts and are reused. */
 import { BATCH_ATTEMPTS, OutsideFailure } from '../domain/failures';
 import { brokenFailure, type RolloutSummary } from '../domain/rollout';
 import { countDurable, rollOut as playBatch } from '../rollout/engine';

@@ -1,4 +1,4 @@
-/** Searches for a prompt with GEPA: a learner without weights and keys. Every attempt runs from the beginning, and finds what was made. */
+/** Searches for a prompt with GEPA: a learner without weights and keys. Every attempt runs from the beginning and reuses stored results. */
 import { digest, seedOf } from '../store/hash';
 import type { ArtifactStore } from '../store/store';
 import { CHARACTERS_A_TOKEN } from '../domain/endpoints';
@@ -85,7 +85,7 @@ const learnerEnvironment = (): NodeJS.ProcessEnv => ({
   PYTHONHASHSEED: '0',
 });
 
-/** One that gives no usable answer to so many questions in a row will not give one to the next. */
+/** Consecutive unusable answers after which the reflection model is given up. */
 const UNUSABLE_IN_A_ROW = 4;
 /** Share of the context that a question may fill, since tokens are estimated. */
 const CONTEXT_SHARE = 0.8;

@@ -35,9 +35,9 @@ import type { Payer } from './types';
 /** The round before, which is revised; `attempts`: the rollouts that its last calibration judged. */
 type Previous = RoundFeedback & { module: ArtifactRef; attempts?: ArtifactRef };
 
-/** As JavaScript ends comments: what follows one would be the module's code. */
+/** Line ends in JavaScript, which end a comment: text after one would become the module's code. */
 const LINE_END = /[\n\r\u2028\u2029]/g;
-/** Changes whenever the same rewards would be judged otherwise. */
+/** Part of the key: increase it when the same rewards would be judged differently. */
 const CALIBRATION_VERSION = '5';
 
 export async function synthesize(
@@ -73,7 +73,7 @@ export async function synthesize(
     others,
     description,
     rollouts: await readScored({ store, ref }),
-    // Modules draw again rather than come up with a test task's first message.
+    // A module that would show a test task's first message draws again.
     forbidden: await forbiddenOf(
       { store, environments: read, progress: working('read the test tasks').progress },
       target,
@@ -98,7 +98,7 @@ async function withCitations(store: ArtifactStore, candidates: ArtifactRef, cand
   return found?.citations ? { ...candidate, citations: found.citations } : candidate;
 }
 
-/** `unlike`: the target, of whose test tasks the instances must not say the texts. */
+/** `unlike`: the target; instances must not contain texts of its test tasks. */
 export async function selfTest(
   { store, environments }: Dependencies,
   { module, unlike, ...payer }: Payer & { module: ArtifactRef; unlike: EnvironmentSpec },

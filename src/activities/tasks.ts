@@ -48,7 +48,7 @@ export function inputsOf({ environment, tasks }: Of): ArtifactRef[] {
   return [...modulesOf(environment), ...(tasks.kind === 'plan' ? [tasks.plan] : [])];
 }
 
-/** Opens the environment of a training. Returns its tasks, what identifies it and them in the training's key, and the settings of its learner and of all its batches. */
+/** Opens the environment of a training. Returns its tasks, their part of the training's key, and the settings of the learner and of all batches. */
 export async function openTraining(
   { store, environments }: Pick<Dependencies, 'store' | 'environments'>,
   input: LearnerInput,
@@ -120,9 +120,9 @@ const known = new WeakMap<Environment, Promise<Map<string, string>>>();
 const AT_ONCE = 8;
 /** An episode that is opened only to read its first messages. */
 const SEED = 0;
-/** The row of the report's costs for what simulated users say in these episodes. */
+/** Row of the report's costs for the simulated users of these episodes. */
 export const TEST_TEXTS = 'texts of the test tasks';
-/** Changes whenever other texts would be read. */
+/** Part of the key: increase it when other texts would be read. */
 const TEXTS_VERSION = '2';
 
 interface Asked extends Pick<Work, 'progress'> {
@@ -138,7 +138,7 @@ export function testTexts(asked: Asked): Promise<Map<string, string>> {
   return texts;
 }
 
-/** Kept by task: what was asked for before a failure is not asked for again, nor by another worker. */
+/** Stores the text of each task, so that a retry or another worker does not ask for it again. */
 async function keptTexts({ store, environment, progress }: Asked): Promise<Map<string, string>> {
   const tasks = await environment.tasks('test');
   const untold = tasks.flatMap(({ id, text }) => (text === undefined ? [id] : []));

@@ -104,7 +104,7 @@ const jobFields = (fields: object, without: readonly string[] = []): Record<stri
       ]),
   );
 
-/** job.json without its folders: what decides the weights, wherever it lies. */
+/** Returns job.json without its folders: the fields that determine the weights. */
 const jobOf = ({ training, seed }: TrainInput, tasks: string[]): object => ({
   importance_sampling_clip_max: null,
   ...jobFields(training, OF_BATCHES),

@@ -15,11 +15,11 @@ interface SeedSet {
   kind: 'seeds' | 'mixed';
   from: number;
   count: number;
-  /** The target: seeds whose instances say the text of one of its test tasks are left out, and the next take their places. */
+  /** The target. Seeds whose instances contain the text of one of its test tasks are replaced by the next seeds. */
   unlike?: EnvironmentSpec;
 }
 
-/** Whose language models are asked: what they cost is counted by campaign. No part of any key. */
+/** The campaign and step that pay for language models. No part of any key. */
 export interface Payer {
   campaign: string;
   budget: Budget;

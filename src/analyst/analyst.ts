@@ -1,4 +1,4 @@
-/** An analyst: step 1 of the method. Invariant: it sees scored rollouts only; what it finds is a function of its input and its identity. */
+/** An analyst: step 1 of the method. Invariant: it sees scored rollouts only, and its findings are a function of its input and its identity. */
 import type { SelectionRule } from '../domain/campaign';
 import type { Candidate, Discovery, Label, LabelPass } from '../domain/capability';
 import type { EnvironmentDescription } from '../domain/environment';
@@ -14,7 +14,7 @@ export interface DiscoverInput extends Work {
   quotable: ReadonlySet<string>;
   description: EnvironmentDescription;
   rule: Pick<SelectionRule, 'maxCandidates'>;
-  /** Looks for causes also where no rollout passed: they are not contrasted with successes, so none of them may be selected. */
+  /** Looks for causes even if no rollout passed. Without successes to compare with, none of them may be selected. */
   failuresAlone?: boolean | undefined;
   seed: number;
   /** For analysts that ask a language model. */
@@ -37,7 +37,7 @@ export interface Analyst {
   readonly ignoresSeed?: true;
   /** Why it can't work on a target, or with the campaign's rule, with the fix, before anything is spent. */
   unsuited?(description: EnvironmentDescription, rule: SelectionRule): string | undefined;
-  /** `outright`: all candidates are selected as they are, and label() is never called. */
+  /** `outright`: all candidates are selected and label() is never called. */
   readonly selects: 'by labels' | 'outright';
   /** Number of selected capabilities if it is known before any rollout; `campaign check` uses it for its estimates. */
   readonly selected?: number;

@@ -1,6 +1,6 @@
 /**
- * The given analyst: capabilities from a file, which are all selected. Bad input is named by file, field, value and fix; its identity holds a digest of
- * what the file holds, so that an edited file is another analyst and a moved one is not.
+ * The given analyst: selects all capabilities of a file. Errors name file, field, value and fix. Its identity contains a digest of the file's content, so
+ * that an edited file is another analyst and a moved one is not.
  */
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';

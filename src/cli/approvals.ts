@@ -17,7 +17,7 @@ interface PendingApproval extends ApprovalRequest {
   workflowId: string;
 }
 
-/** Returns what waits, as it is shown; nothing where the campaign does not run, or no worker answers. */
+/** Returns the pending approvals for display; none if the campaign does not run, or no worker answers. */
 export async function shownApprovals(
   temporal: Temporal,
   campaign: string,
@@ -49,7 +49,7 @@ export const approve = async (campaign: string, named: string | undefined, optio
 export const reject = async (campaign: string, what: string[], options: CommonOptions & { reason: string }) =>
   (await decideOn(campaign, { verb: 'reject', what, reason: options.reason }, options)).join('\n');
 
-/** `of`: the digests of what a page has shown; what waits meanwhile is not decided. @returns what was decided, in words. */
+/** `of`: digests of the approvals that a page has shown; newer ones are not decided. @returns messages about the decisions. */
 export async function decideOn(
   campaign: string,
   { verb, what, of, reason = '' }: Omit<GivenDecision, 'of'> & { of?: string[] },
@@ -135,7 +135,7 @@ function subjectOf({ approval: { waiting }, names }: Chosen): string {
 /** A worker has just answered a query. */
 const ANSWER_MS = 30_000;
 
-/** Returns what was decided, in words. The decision names the content that was looked at, so that the workflow refuses it for anything else. */
+/** Returns a message about the decision. The decision names the digest of the shown content, and the workflow rejects it for other content. */
 async function decide(temporal: Temporal, chosen: Chosen, answer: Answer): Promise<string> {
   const { workflowId, waiting } = chosen.approval;
   const handle = temporal.client.workflow.getHandle(workflowId);

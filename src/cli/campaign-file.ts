@@ -1,7 +1,7 @@
 /**
- * Campaign files. Invariant: what comes out satisfies the campaign schema, with the preset under the file's fields, the overrides over
- * them and every path absolute; what does not is one line per problem, with the file's line, the field, its value and what is allowed. A campaign
- * travels to workers in a form in which no path of this machine is left.
+ * Campaign files. Invariant: a loaded campaign satisfies the campaign schema; the file's fields replace those of the preset, overrides replace the file's,
+ * and every path is absolute. Errors are one line per problem, with the file's line, the field, its value and what is allowed. A campaign is sent to
+ * workers in a form without paths of this machine.
  */
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
@@ -59,7 +59,7 @@ export function loadTarget(file: string): Pick<Campaign, 'target' | 'plugins'> {
   return { target, plugins };
 }
 
-/** Returns a campaign file, the paths of its plug-ins, and the kinds that there are with them. @throws InputError also for what was removed. */
+/** Returns a campaign file, the paths of its plug-ins, and the kinds that there are with them. @throws InputError, also for removed fields. */
 function openFile(file: string) {
   const input = new InputFile(file, 'campaign file', 'name a file with fields such as those of campaigns/demo.yaml');
   const removed = findRemoved(input.fields);
@@ -81,16 +81,16 @@ function openFile(file: string) {
   return { input, folder, plugins, kinds };
 }
 
-/** `campaign schema`: of a file, with the kinds of its plug-ins. */
+/** `campaign schema`; for a file, the schema includes the kinds of its plug-ins. */
 export const printSchema = (file?: string): string =>
   JSON.stringify(file === undefined ? openJsonSchema() : campaignJsonSchema(openFile(file).kinds), null, 2);
 
-/** A model is what it is asked, not where and at which pace. */
+/** Fields of a language model that do not change its answers. */
 const ENDPOINT_FIELDS = ['url', 'apiKeyEnv', 'concurrency', 'timeoutSeconds', 'price'];
 
 /**
- * Digest of what in a campaign can change its results, for telling two campaigns of one name apart. `sent`: the campaign as it travels, where files
- * go by their contents. Where and how fast it is worked, what it may spend and what waits for approval are left out.
+ * Digest of the fields that can change a campaign's results, to distinguish two campaigns of one name. `sent`: the campaign as sent to workers, which names
+ * files by their contents. Fields about places, speed, spending and approvals are left out.
  */
 export function configDigest(sent: Campaign): string {
   const { policyServer, rollouts, trainer, training } = sent;
@@ -105,7 +105,7 @@ export function configDigest(sent: Campaign): string {
   });
 }
 
-/** Digest of what may be changed under one name: what may be spent, what waits for approval, and how many rollouts may break. */
+/** Digest of the fields that may change under one name: budget, approvals, and the share of rollouts that may fail. */
 export const termsDigest = ({ budget, approval, rollouts }: Campaign): string =>
   digest({ budget, approval, maxBrokenShare: rollouts.maxBrokenShare });
 
@@ -141,7 +141,7 @@ interface PathOption {
   options: Fields;
   name: string;
   path: string;
-  /** The part of it that the store holds. */
+  /** The files at the path that go into the store. */
   given?: Given | undefined;
 }
 
@@ -160,8 +160,8 @@ const pathsIn = (campaign: Campaign, registry: Registry): PathOption[] =>
   partsOf(campaign, registry).flatMap(([spec, kind]) => pathOptions(spec, kind));
 
 /**
- * The campaign as workflows are given it: what it names by path is in the home's store, the base model goes by its id, and what comes with the
- * project is named as such. A program elsewhere keeps its path: it has to be there on the workers' machines. `base`: the model's id.
+ * Returns the campaign as workflows get it: files that it names are in the home's store, the base model is named by its id, and files of the project by
+ * their path in it. A program elsewhere keeps its path and must exist on the workers' machines. `base`: the model's id.
  * @throws UserError
  */
 export async function travelling(o: {
@@ -178,7 +178,7 @@ export async function travelling(o: {
     if (given === undefined || places.has(path)) continue;
     const name = basename(path);
     const files = await filesAt(path, given).catch((error: unknown) => {
-      // Nothing of it is looked at before the rollouts have ended.
+      // The files are not needed before the rollouts have ended.
       if (until === 'rollouts') return undefined;
       throw new UserError('unreadable_file', 'campaign file', messageOf(error));
     });
@@ -215,8 +215,8 @@ async function filesAt(path: string, given: Given): Promise<Record<string, Uint8
 }
 
 /**
- * Which base model it is: by its folder, where that is on this machine, else as the file says.
- * @throws UserError where the file says another one, or does not say.
+ * Returns the id of the base model: computed from its folder if that is on this machine, else as in the file.
+ * @throws UserError if the file names another id, or none is known.
  */
 export async function baseIdOf({ baseModel }: Campaign, home: Home, signal?: AbortSignal): Promise<string> {
   const path = baseFolder(baseModel);

@@ -1,7 +1,7 @@
 /**
- * Finds where a campaign stands: its server says so, else the files of its home do. A server that is gone, or that does not know the campaign, is no error as
- * long as the home knows it; only a cluster that was named must answer. One that runs is followed until it ends: a server or worker that is
- * unavailable for a while is waited for; workflow code that can't continue, because it was changed or throws, is an error.
+ * Finds the state of a campaign: from its server, else from the files of its home. A server that is gone or does not know the campaign is no error as long
+ * as the home knows it; only a named cluster must answer. Following a running campaign waits for servers and workers that are temporarily unavailable;
+ * workflow code that can't continue, because it was changed or throws, is an error.
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -94,7 +94,7 @@ async function listCampaigns({ client }: Temporal, home: Home): Promise<Campaign
   return [...listed.values()];
 }
 
-/** The campaigns that the server knows, and those that only the home knows; the one that changed last first. */
+/** Returns the campaigns that the server or the home knows, the last changed first. */
 export async function campaignsOf(temporal: Temporal | undefined, options: CommonOptions): Promise<CampaignRow[]> {
   const home = homeOf(options);
   const rows: CampaignRow[] = temporal ? await listCampaigns(temporal, home) : [];
@@ -159,8 +159,7 @@ export const isWaiting = ({ status, progress, children }: Snapshot): boolean =>
   status === 'RUNNING' && [{ progress }, ...children].some((one) => one.progress?.waiting);
 
 /**
- * Follows a campaign until it ends or its server does, or shows the last state of one that has ended. How it ended is in the output, not in the
- * exit code.
+ * Follows a campaign until it or its server ends, or shows the last state of an ended campaign. The outcome is in the output, not in the exit code.
  */
 async function watchCampaign(name: string, options: CommonOptions): Promise<void> {
   // Ends with its reader: it holds nothing.
@@ -168,7 +167,7 @@ async function watchCampaign(name: string, options: CommonOptions): Promise<void
   const home = homeOf(options);
   const output = createProgressOutput({ json: options.json, campaign: name });
   const address = serverOf(home);
-  // A server that its supervisor starts again keeps its address, and is waited for.
+  // A server that its supervisor restarts keeps its address, so the command waits for it.
   const isGone = () => !options.temporalAddress && serverOf(home) !== address;
   const snapshot = await withServer(options, async (temporal) => {
     const known = await readStatus(temporal, options, name);
@@ -190,7 +189,7 @@ interface Following {
   onSnapshot?: (snapshot: Snapshot) => void | Promise<void>;
   /** The last known state, which is shown while no worker answers. */
   known?: Snapshot | undefined;
-  /** Asked before every look: whether the server is not this campaign's any more. */
+  /** Called before every look. Returns true if the server no longer belongs to this campaign. */
   isGone?: () => boolean;
   /** Time that workflow code may fail before an error is thrown, ms. */
   failingMs?: number;
@@ -200,7 +199,7 @@ interface Following {
 }
 
 /**
- * @returns the last snapshot: of the closed campaign, or what was seen when `signal` was raised or the server was gone.
+ * @returns the last snapshot: of the closed campaign, or the latest one when `signal` was raised or the server was gone.
  * @throws UserError if the code of a workflow fails for longer than `failingMs`.
  */
 export async function follow(following: Following): Promise<Snapshot | undefined> {

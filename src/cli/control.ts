@@ -1,4 +1,4 @@
-/** Starts and cancels campaigns. What is finished is found in the store by its key. */
+/** Starts and cancels campaigns. Finished steps are found in the store by their keys. */
 import { WorkflowNotFoundError, type WorkflowExecutionDescription } from '@temporalio/client';
 import { TypedSearchAttributes } from '@temporalio/common';
 import type { Campaign } from '../domain/campaign';
@@ -81,7 +81,7 @@ export async function inputOf({ client }: Temporal, name: string, { runId }: Cam
   return valueOf(client, history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads);
 }
 
-/** A server knows one campaign of a name, whichever home it is from. */
+/** Error for a campaign whose name another home uses: names are unique on a server. */
 export const ofAnotherHome = (name: string, { status, taskQueue }: CampaignState): UserError =>
   new UserError(
     'name_taken',

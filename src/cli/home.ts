@@ -1,6 +1,6 @@
 /**
- * `campaign list`, `delete` and `gc`. Deleting a campaign removes its history, its index in the store and its folder, and then collects garbage:
- * what another campaign uses, and what is younger than a day, stays. Interrupted at any moment, the same command ends it.
+ * `campaign list`, `delete` and `gc`. Deleting a campaign removes its history, its index in the store and its folder, and then collects garbage. Artifacts
+ * that another campaign uses or that are younger than a day stay. An interrupted deletion is completed by the same command.
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -68,7 +68,7 @@ async function remove(run: SupervisedRun, name: string): Promise<number> {
   return 0;
 }
 
-/** gRPC's code of what is gone already, where the list is behind. */
+/** gRPC code of a workflow that is already deleted: the list of workflows may lag. */
 const NOT_FOUND = 5;
 
 /**
@@ -102,7 +102,7 @@ async function deleteHistory(run: SupervisedRun, name: string, store: string): P
   }
 }
 
-/** `campaign gc`: removes what no campaign needs, or says what would go. */
+/** `campaign gc`: removes artifacts that no campaign needs, or counts them with --dry-run. */
 export async function collectGarbage({ dryRun = false, ...options }: CommonOptions & { dryRun?: boolean }) {
   const home = homeOf(options);
   requireHome(home);

@@ -73,7 +73,7 @@ const splitCommand = (command: string): string[] =>
 const baseModelOf = (named: string, folder: string): object =>
   existsSync(named) ? { path: relative(folder, resolve(named)) || '.' } : { hub: named };
 
-/** The answers that no option gives are asked for in this order: option, question, default. */
+/** Questions for missing options, in order: option, question, default. */
 const QUESTIONS = [
   ['agent', 'Command that starts your agent for one task, empty for an example', ''],
   ['tasks', 'File of its tasks, JSON lines or CSV', 'tasks.jsonl'],

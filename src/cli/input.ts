@@ -118,7 +118,7 @@ function problemsOf(issue: z.core.$ZodIssue, fields: unknown): FieldProblem[] {
   return [{ code: 'invalid_value', value: shown(value, path.at(-1)), ...problem }];
 }
 
-/** As it stands in the file, but for what is or may be a key. */
+/** Formats a value as in the file, but hides values that may be keys. */
 function shown(value: unknown, name: PropertyKey = ''): string {
   const hidden = (field: PropertyKey, text: unknown) =>
     typeof text === 'string' && (field === 'apiKeyEnv' || hasCredentials(text)) ? '(not shown)' : text;

@@ -44,7 +44,7 @@ export function createProgram(): Command {
 /** Runs one command line. @returns the exit code after all output is flushed, so that the caller may exit. */
 export async function main(argv: string[]): Promise<number> {
   bypassProxiesOnLoopback();
-  // Whatever the user's umask is, this user can use what the program writes.
+  // The user can read and write the program's files under any umask.
   process.umask(process.umask() & 0o077);
   for (const stream of [process.stdout, process.stderr]) stream.off('error', leaveUnread).on('error', leaveUnread);
   const code = await exitCodeOf(argv);
@@ -52,7 +52,7 @@ export async function main(argv: string[]): Promise<number> {
   return code;
 }
 
-/** A pipe's reader that has gone, or a terminal, ends no command: one that supervises services has them to stop. */
+/** Ignores errors of a closed pipe or terminal, so that the command can still stop its services. */
 function leaveUnread(error: Error): void {
   if (!isCode(error, 'EPIPE', 'EIO')) throw error;
 }
@@ -72,7 +72,7 @@ async function exitCodeOf(argv: string[]): Promise<number> {
     if (error instanceof CommanderError) return usageError(error);
     const known = error instanceof UserError || error instanceof OutsideFailure;
     const debug = program.opts<{ debug?: boolean }>().debug ?? false;
-    // Temporal's client says what it was about, and its cause why.
+    // The message of Temporal's client names the operation, and its cause the reason.
     const why = error instanceof Error && error.cause instanceof Error ? `: ${messageOf(error.cause)}` : '';
     const shown = known || debug ? error : new Error(`${messageOf(error)}${why} (--debug shows where)`);
     process.stderr.write(fitted(renderError(shown, debug)));
@@ -93,5 +93,5 @@ function usageError({ code, exitCode, message }: CommanderError): number {
   return USAGE;
 }
 
-// Not when nothing is left to do: a question to a server that is gone is asked again for a while.
+// Exits explicitly, because the client keeps retrying calls to a server that is gone.
 if (require.main === module) void main(process.argv.slice(2)).then((code) => process.exit(code));

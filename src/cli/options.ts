@@ -35,7 +35,7 @@ export async function confirmed(what: string, signal?: AbortSignal): Promise<boo
   }
 }
 
-/** @throws UserError that says what was not done, where the answer is no, or there is no terminal to ask on. */
+/** Asks for confirmation. @throws UserError if the answer is no, or there is no terminal. */
 export async function requireYes(
   what: string,
   { yes = false, otherwise }: { yes?: boolean | undefined; otherwise: string },

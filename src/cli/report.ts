@@ -76,7 +76,7 @@ export function compareReports({ home, named }: { home: string; named: readonly 
   return comparisonOf({ runs, level });
 }
 
-/** A name of the home's goes before a folder of the same name here. */
+/** Reads a report by name. A campaign of the home precedes a folder of the same name. */
 function readNamed(home: string, given: string): Report {
   if (existsSync(join(home, given, 'report.json')) || !existsSync(given)) return readReport({ home, name: given });
   const file = resolve(statSync(given).isDirectory() ? join(given, 'report.json') : given);

@@ -1,4 +1,4 @@
-/** Talking to Temporal: the connection, and what its answers say. */
+/** The connection to Temporal, and the meaning of its errors. */
 import { Client, Connection, isGrpcServiceError } from '@temporalio/client';
 import type { Payload } from '@temporalio/common';
 import { decodeFromPayloadsAtIndex } from '@temporalio/common/lib/internal-non-workflow';
@@ -89,7 +89,7 @@ export const isServerAway = (error: unknown): boolean => AWAY.includes(grpcCode(
 /** Returns true if a query got no answer from the server, or from the worker that the server asked. */
 export const isNoAnswer = (error: unknown): boolean => grpcCode(error) !== undefined;
 
-/** The client wraps what gRPC says. */
+/** Returns the gRPC code in the chain of causes; undefined if there is none. */
 export function grpcCode(error: unknown): number | undefined {
   for (let at = error; at instanceof Error; at = at.cause) if (isGrpcServiceError(at)) return at.code;
   return undefined;

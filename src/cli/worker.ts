@@ -7,7 +7,7 @@ import { makeHome, pythonPath } from './project';
 
 type WorkerOptions = CommonOptions & { queues: QueueName[]; plugin?: string[] };
 
-/** Takes steps from task queues until it is asked to stop. Exit code 3: it failed all that it took. */
+/** Runs steps of task queues until it is asked to stop. Exit code 3: all its steps failed. */
 export async function worker(options: WorkerOptions): Promise<void> {
   process.setSourceMapsEnabled(true);
   // Its log may be on a disk that is full for a while.

@@ -3,7 +3,7 @@ import { rewriteJson } from '../domain/json';
 import { measureJson } from '../domain/json-size';
 import { toWellFormed } from '../domain/plain-text';
 
-/** No conversation is nested so deep, and code that walks through a value goes down as deep. */
+/** Limit for nesting: no conversation is that deep, and later code recurses through values. */
 const MOST_LEVELS = 200;
 /** A number that JSON does not have, and not the name of a field. */
 const NOT_JSON = /-?\b(?:NaN|Infinity)\b(?!\s*:)/g;

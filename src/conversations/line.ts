@@ -83,8 +83,8 @@ const lineSchema = z.looseObject({
 type Line = z.infer<typeof lineSchema>;
 
 /**
- * Returns what is wrong with a line, which is text or a value, and undefined for a conversation that failed (infrastructure). `name`: its id where it
- * has none.
+ * Reads a line, which is text or a value. Returns a string that describes the problem, or undefined for a conversation that failed (infrastructure).
+ * `name`: the id of a line without one.
  */
 export function readLine(line: unknown, name: string, warnings: string[]): Conversation | string | undefined {
   let value: Record<string, unknown>;
@@ -118,7 +118,7 @@ export function readLine(line: unknown, name: string, warnings: string[]): Conve
   };
 }
 
-/** Without an answer of the agent an error is no failure of it, however it was graded. */
+/** Returns true for an infrastructure failure: an error in a conversation that has no answer of the agent, or no grade. */
 function hasFailed({ error, reward, passed, success, messages }: Record<string, unknown>): boolean {
   const isSilent = Array.isArray(messages) && !messages.some((one) => fieldsIn(one)['role'] === 'assistant');
   return Boolean(error) && (isSilent || (reward ?? passed ?? success) == null);

@@ -1,6 +1,6 @@
 /**
- * Converts messages from elsewhere into the method's: those of OpenAI, Anthropic and Inspect. Invariant: what was said or done is in the result, or the
- * line is refused, or a warning names what is left out.
+ * Converts messages of OpenAI, Anthropic and Inspect into the method's. Invariant: all content is in the result, or the line is rejected, or a warning
+ * names the part that is left out.
  */
 import { z } from 'zod';
 import { callText, type Message, readArguments, type ToolCall } from '../domain/messages';
@@ -86,7 +86,7 @@ type Piece =
   | { kind: 'result'; id: string | undefined; text: string };
 
 /**
- * Converts messages in order. Adds to `warnings` what is left out, or read in another way than it is written. A message becomes one, unless it holds
+ * Converts messages in order. Adds warnings about parts that are left out or reinterpreted. A message becomes one, unless it holds
  * results beside other content: then each result is a message of its own.
  */
 export function toMessages(raw: readonly RawMessage[], warnings: string[]): Message[] {

@@ -1,6 +1,6 @@
 /**
- * Conversations as scored rollouts, and the environment that they are taken to come from. Invariant: a rollout's key depends on what the
- * conversation holds and on nothing else, so that a file that is renamed, or grows, leaves the keys of the others as they are.
+ * Converts conversations into scored rollouts of an assumed environment. Invariant: a rollout's key depends on the content of its conversation alone, so
+ * that keys stay the same when a file is renamed or grows.
  */
 import { digest } from '../store/hash';
 import type { EnvironmentDescription } from '../domain/environment';
@@ -9,7 +9,7 @@ import type { ToolSchema } from '../domain/messages';
 import type { ScoredRollout } from '../domain/rollout';
 import type { Conversation } from './line';
 
-/** The environment that the conversations are taken to come from can't be played: it is only described. */
+/** Returns rollouts with a description of their environment, which can't be played. */
 export function toRollouts({ conversations, name }: { conversations: readonly Conversation[]; name: string }): {
   rollouts: ScoredRollout[];
   /** Ids of conversations in the file, by rollout key. */

@@ -1,7 +1,7 @@
 /**
- * Programs, variables and files that workers use for campaigns. Anyone who reaches Temporal can write the input of a workflow, so a worker uses
- * only what its operator allows: in CAMPAIGN_COMMANDS and CAMPAIGN_KEY_VARIABLES, else what the campaign files of its home name (`campaign run`
- * writes them into the file CAMPAIGN_ALLOWED), else nothing. Other processes use what the person who started them names.
+ * Programs, variables and files that workers may use for campaigns. Anyone who reaches Temporal can write the input of a workflow, so a worker uses only
+ * what its operator allows in CAMPAIGN_COMMANDS and CAMPAIGN_KEY_VARIABLES; without these, what the campaign files of its home name (`campaign run` lists
+ * them in the file CAMPAIGN_ALLOWED); otherwise nothing. Other processes use what the person who started them names.
  */
 import { readFileSync } from 'node:fs';
 import { isAbsolute, relative } from 'node:path';
@@ -12,7 +12,7 @@ const COMMANDS = 'CAMPAIGN_COMMANDS';
 const VARIABLES = 'CAMPAIGN_KEY_VARIABLES';
 export const ALLOWED_FILE = 'CAMPAIGN_ALLOWED';
 
-/** A target's kind and those of its fields that decide which code runs, as the campaign file has them. */
+/** A target's kind and the fields that decide which code runs, as in the campaign file. */
 export type Program = Readonly<Record<string, unknown>> & { kind: string };
 
 export interface Allowed {

@@ -16,7 +16,7 @@ const approvalSchema = z.strictObject({ kind: z.literal('approve'), of });
 const rejectionSchema = z.strictObject({
   kind: z.literal('reject'),
   of,
-  /** Capabilities that are left out; without it, all that wait. */
+  /** Names of rejected capabilities; if absent, all pending ones. */
   names: z.array(z.string()).min(1, 'it is empty: name a capability, or leave it out for all').optional(),
   reason: z.string().trim().min(1, 'it is blank'),
 });

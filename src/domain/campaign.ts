@@ -135,7 +135,7 @@ export const armNameSchema = z
 
 export const armName = ({ kind, name }: { kind: string; name?: string | undefined }): string => name ?? kind;
 
-/** Without what has to hold between its fields. */
+/** Fields of a campaign, without the checks between fields. */
 export const campaignFields = z.strictObject({
   name: z
     .string()
@@ -267,7 +267,7 @@ export function checkFields(
       ['trainer', 'price'],
       `given with budget.dollars (${budget.dollars}), which counts by it; add price: { forward, train } in dollars for a million tokens`,
     );
-  // Such a server has no place for these.
+  // A Tinker server does not support these settings.
   const fixed: [path: string[], value: unknown, only: string | number][] = [
     [['training', 'lora', 'dropout'], training.lora.dropout, 0],
     [['training', 'kl'], training.kl, 0],

@@ -13,7 +13,7 @@ const citationSchema = z.object({
   /** Index into the rollout's messages. */
   message: z.number().int().nonnegative(),
   says: z.string(),
-  /** The model's own sentence, where names that only its prompt knew are put in words above: further prompts hold it as it was written. */
+  /** The model's own sentence if `says` replaces ids of its prompt by names; later prompts quote this one. */
   verbatim: z.string().optional(),
 });
 export type Citation = z.infer<typeof citationSchema>;
@@ -101,7 +101,7 @@ export const selectionSchema = z.object({
 export type Selection = z.infer<typeof selectionSchema>;
 
 export interface Beginning extends FailureOrigin {
-  /** Passes that name this message, of those that blame the same. */
+  /** Number of passes that name this message, among those that blame the same party. */
   votes: number;
   blaming: number;
 }

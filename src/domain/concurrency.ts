@@ -84,7 +84,7 @@ export async function orAborted<Result>(promise: Promise<Result>, signal: AbortS
   }
 }
 
-/** Parsing so much takes some twenty milliseconds. */
+/** Size that is parsed in about twenty milliseconds. */
 const PIECE_BYTES = 1 << 20;
 
 /** Returns a function to await after each piece of synchronous work, which lets other work run after every MiB. */

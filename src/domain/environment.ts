@@ -69,7 +69,7 @@ export interface StepResult extends z.infer<typeof stepResultSchema> {
    * messages belong to the conversation; `messages` is empty then.
    */
   context?: Context;
-  /** The agent had ended before it was answered: the turn is none of the conversation, and nothing of it is trained. */
+  /** The agent ended before it got the answer: the turn is not part of the conversation and is not trained on. */
   unheard?: boolean;
 }
 
@@ -90,7 +90,7 @@ export const branchSchema = z.string().regex(/^[a-z][a-z0-9_]{0,39}$/, 'lower-ca
 /** Weighted sums miss their value by rounding, in single precision by up to 1e-7: 0.7 + 0.2 + 0.1 is 0.9999999999999999. */
 const ROUNDING = 1e-6;
 
-/** Reads a reward that an environment, a program or a file gives: exactly 0 or 1 where it differs from that by rounding alone. */
+/** Parses a reward. Values that differ from 0 or 1 by rounding alone become exactly 0 or 1. */
 export const rewardSchema = z
   .number('Invalid input: expected a number from 0 to 1')
   .min(-ROUNDING, 'Too small: expected a number from 0 to 1')
@@ -101,7 +101,7 @@ export const rewardSchema = z
 export const evaluationSchema = z.object({
   reward: rewardSchema,
   breakdown: z.record(z.string(), z.number()),
-  /** Follows from the task alone, whatever the agent does. */
+  /** Depends on the task alone, not on the agent's actions. */
   branch: branchSchema.optional(),
   reference: referenceSchema.optional(),
   /** Last words of the agent's own program, for people. */

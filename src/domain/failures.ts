@@ -13,9 +13,9 @@ export const failureTypes = {
   /** The base model can't work on the target: it does not know its words, or does not act on it at all. */
   BaseUnsuited: 'never',
 
-  /** The content of an artifact is not what was stored. The step that made it makes it again when it runs again. */
+  /** The content of an artifact differs from its hash. The step that made it rebuilds it on its next run. */
   ArtifactDamaged: 'never',
-  /** The step is of another store than this worker's: a worker that has it takes it. */
+  /** The step belongs to another store than this worker's; a worker of that store takes it. */
   WrongStore: 'outside',
   StoreUnavailable: 'outside',
   /** The operator of the worker does not allow a command or a variable that the campaign file names. */
@@ -63,7 +63,7 @@ export const failureTypes = {
   LanguageModelFailed: 'own',
   /** Its endpoint refuses the request: a wrong key or model, or a prompt that is too long for it; or there is no key to send. */
   LanguageModelRejected: 'never',
-  /** Its answer could not be used, nor could those to the repairs that were asked for. */
+  /** Its answer could not be used, and neither could the answers to the repair requests. */
   AnswerInvalid: 'never',
   BudgetSpent: 'never',
   /** A labeling pass that is no partition of the trajectories, or not of all candidates: it is left out and never filled in. */
@@ -150,7 +150,7 @@ export const reasonOf = (error: unknown): string => (error instanceof Error ? er
 
 export const backoffMs = (attempt: number): number => Math.min(300_000, 1_000 * 2 ** (attempt - 1));
 
-/** A step fails for good after so many faults of its own, or so many starts in a row that lost their worker before any work was durable. */
+/** Number of own faults, or of consecutive starts that lost their worker before any work was durable, after which a step fails for good. */
 export const MAX_FAULTS = 14;
 
 /** Attempts at a batch of which rollouts broke: without them a server that is busy for seconds would decide on a checkpoint. */

@@ -1,4 +1,4 @@
-/** The ways to do one part of the method. A campaign file picks one by `kind`; it is in the keys of what it makes, with version and options. */
+/** Implementations of one part of the method. A campaign file selects one by `kind`. Kind, version and options are in the keys of its results. */
 import { z } from 'zod';
 import { type ArtifactRef, artifactRefSchema } from './artifacts';
 import { badInput, OutsideFailure } from './failures';
@@ -37,7 +37,7 @@ export interface KindDescription<Options = unknown> {
   /** Changes whenever something else would be made of the same inputs. */
   readonly version: string;
   readonly options: z.ZodRawShape;
-  /** Options that are paths, relative to the campaign file; `a.b` is field b of option a. What they name has to be on every machine that opens the part, unless they are `given`. */
+  /** Options that are paths, relative to the campaign file; `a.b` is field b of option a. The files must be on every machine that opens the part, unless they are `given`. */
   readonly paths: readonly string[];
   /** The `paths` whose files go into the store when a campaign starts. */
   readonly given: Readonly<Record<string, Given>>;
@@ -65,7 +65,7 @@ export function describeKind<Shape extends z.ZodRawShape>(
   const { kind, version, options } = definition;
   const given = { ...definition.given } as Record<string, Given>;
   const paths = [...(definition.paths ?? []), ...Object.keys(given)];
-  // A campaign that travels has places there, which activities see as paths and workflows as they are.
+  // A campaign on its way to workers holds places here. Activities get paths instead; workflows see the places.
   const places = paths.map((path) => {
     const [option = '', field] = path.split('.');
     const place = field === undefined ? placeSchema : z.strictObject({ [field]: placeSchema });
@@ -75,7 +75,7 @@ export function describeKind<Shape extends z.ZodRawShape>(
   return { kind, version, options, paths, given, read: (spec) => schema.parse(spec) };
 }
 
-/** Describes one way: `open` is given the options as the schema parses them, and who it is for keys. */
+/** Defines a kind: `open` gets the parsed options, and the identity for keys. */
 export function defineKind<Shape extends z.ZodRawShape, Made, Context = unknown>(
   definition: Definition<Shape> & {
     open(options: z.infer<z.ZodObject<Shape>>, identity: Identity, context: Context): Made;

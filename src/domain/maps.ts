@@ -1,4 +1,4 @@
-/** Returns the value under a key of a map; makes it and keeps it there where there is none. */
+/** Returns the value under a key of a map; makes and stores it if it is missing. */
 export function getOrMake<Key, Value>(
   map: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
   key: Key,

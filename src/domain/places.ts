@@ -2,9 +2,9 @@
 import { z } from 'zod';
 
 export const placeSchema = z.union([
-  /** A file or folder that a campaign put into the store when it started: the digest of what was put, and its path in that. */
+  /** A file or folder that a campaign put into the store when it started: the digest of the stored files, and the path among them. */
   z.strictObject({ $given: z.string().regex(/^[0-9a-f]{64}$/), path: z.string() }),
-  /** A path from the project's folder, in it or beside it. */
+  /** A path relative to the project's folder. */
   z.strictObject({ $project: z.string() }),
 ]);
 export type Place = z.infer<typeof placeSchema>;

@@ -38,7 +38,7 @@ export const presets: Record<PresetName, PresetValues> = {
   'small-model': {
     rollouts: { tasks: 120, perTask: 2, sampling: { maxTokens: TEXT_TOKENS } },
     selection: { passes: 3, votes: 2 },
-    // Samples of such a model at temperature 1 are often no language: by them nearly every environment is too hard.
+    // Samples of such a model at temperature 1 are often gibberish, and nearly every environment would be judged too hard.
     calibration: { seeds: 24, rolloutsPerSeed: 8, temperature: 0.7, minBranchSuccess: 0.1 },
     training: {
       groupsPerStep: 4,
@@ -51,7 +51,7 @@ export const presets: Record<PresetName, PresetValues> = {
     validation: { seeds: 32 },
     router: { kind: 'learned', tasks: 100 },
     evaluation: {
-      // Greedy, such a model says one thing over and over, and the more so the longer it was trained at temperature 1 (docs/results.md).
+      // With greedy sampling such a model repeats itself, the more so the longer it was trained at temperature 1 (docs/results.md).
       sampling: { temperature: 0.7, maxTokens: TEXT_TOKENS },
     },
   },

@@ -35,7 +35,7 @@ export interface SelectionResult {
   failedPasses: { pass: number; reason: string }[];
   selection: ArtifactRef;
   selected: SelectedCapability[];
-  /** The decision of a person, where the campaign asks for one; `selected` is then the result of it. */
+  /** A person's decision, if the campaign asks for one; `selected` is its result. */
   decision?: Decision;
 }
 
@@ -160,7 +160,7 @@ const count = z.number().int().nonnegative();
 const checkpointSchema = z.object({
   step: count,
   policy: fixedPolicySchema,
-  /** Rollouts spent until then, for a search, whose steps differ. */
+  /** Rollouts spent until this step; present for searches, whose steps differ in size. */
   rollouts: count.optional(),
 });
 export type Checkpoint = z.infer<typeof checkpointSchema>;
@@ -186,7 +186,7 @@ export interface Iteration {
   heldOut: RolloutSummary;
 }
 
-/** Returns the iterations within so many training rollouts, sorted by rollouts; all of them where trace spent none. */
+/** Returns the iterations within `spent` training rollouts, sorted by rollouts; all iterations if trace spent none. */
 export const withinBudget = (iterations: readonly Iteration[], spent: number): Iteration[] =>
   iterations.filter(({ rollouts }) => spent === 0 || rollouts <= spent).sort((a, b) => a.rollouts - b.rollouts);
 

@@ -151,9 +151,9 @@ export interface BrokenCause {
 const LONGEST = 400;
 export const MAX_CAUSES = 3;
 
-/** As long as nothing is scored, so many broken rollouts say that the rest would break too. */
+/** Number of failed rollouts, without a scored one, after which the rest is expected to fail too. */
 const HOPELESS = 16;
-/** Fewer broken ones are never too many where some are scored: in a small batch their share says little. */
+/** Fewer failed rollouts than this are accepted if some are scored, since their share means little in a small batch. */
 const FEWEST = 4;
 
 /** Returns whether a batch stops. `share` is `rollouts.maxBrokenShare` of the campaign. */
@@ -174,7 +174,7 @@ export function causesOf(found: readonly BrokenCause[]): BrokenCause[] {
 export const causesIn = (records: readonly Ended[]): BrokenCause[] =>
   causesOf(records.flatMap((one) => (one.status === 'broken' ? [{ ...one.error, count: 1, task: one.task }] : [])));
 
-/** `242 BadEnvironment, as at task n-7: ...; 3 UserSimulatorFailed, ...; 2 of other causes`: of so many in all. */
+/** `242 BadEnvironment, as at task n-7: ...; 3 UserSimulatorFailed, ...; 2 of other causes`. `broken`: their number in all. */
 export function causesText(causes: readonly BrokenCause[], broken: number): string {
   const others = causes.slice(0, MAX_CAUSES).reduce((rest, { count }) => rest - count, broken);
   return [

@@ -13,10 +13,10 @@ const labelLists = { LACKING: 'lacking', PRESENT: 'present', NA: 'na' } as const
 const labelNames = Object.keys(labelLists) as (keyof typeof labelLists)[];
 type CapabilityLabels = LabelPass['labels'][string];
 
-/** The thresholds, and how many passes were planned where that is known: a pass that failed for good is one that did not vote. */
+/** The thresholds, and the number of planned passes if known: a pass that failed for good counts as one that did not vote. */
 type Thresholds = Pick<SelectionRule, 'rho' | 'delta' | 'votes' | 'evidence'> & Partial<Pick<SelectionRule, 'passes'>>;
 
-/** Returns what is wrong with a pass whose lists do not hold each trajectory once, the same ones for every capability; undefined if nothing is. */
+/** Returns the problem if a pass does not list each trajectory once, and the same ones for every capability; undefined if there is none. */
 export function partitionProblem({ labels, totals }: LabelPass): string | undefined {
   for (const outcome of outcomes) {
     const idsOf = (own: CapabilityLabels) =>
@@ -145,13 +145,13 @@ export function readingsOf(passes: readonly LabelPass[]): Map<string, Map<string
   return all;
 }
 
-/** The label of most; in a tie PRESENT comes first, as within a pass, and LACKING last. */
+/** Returns the most frequent label. In a tie PRESENT precedes NA, and LACKING is last, as within a pass. */
 export function majorityOf(readings: readonly Pick<Reading, 'label'>[]): Label {
   const votes = (label: Label) => readings.filter((reading) => reading.label === label).length;
   return (['PRESENT', 'NA', 'LACKING'] as const).reduce((most, label) => (votes(label) > votes(most) ? label : most));
 }
 
-/** Tasks by what more than half of the readings of a capability in their trajectories say; `mixed` where none has more than half. */
+/** Tasks by the label that more than half of the readings of a capability give their trajectories; `mixed` if no label has more than half. */
 export interface TasksByLabel {
   lacking: string[];
   present: string[];
@@ -180,7 +180,7 @@ export function tasksByLabel(o: {
   return tasks;
 }
 
-/** Counts the readings that say LACKING; returns the message that most of them cite, and what the first of these says. */
+/** Returns the number of LACKING readings, the message that most of them cite, and the first of their reasons. */
 export function lackingIn(readings: readonly Reading[]) {
   const lacking = readings.filter(({ label }) => label === 'LACKING');
   const { message } = commonest(lacking.flatMap(({ message }) => message ?? [])) ?? {};

@@ -122,7 +122,7 @@ export function meanInterval(o: { values: readonly number[] } & Bootstrap): Esti
   return { value: center, low: at((1 - confidence) / 2), high: at((1 + confidence) / 2), n: values.length };
 }
 
-/** Rate of success: Wilson's interval where each unit was tried once or all came out alike, else the bootstrap over the units. */
+/** Success rate: Wilson's interval if each unit was tried once or all units have the same mean, else the bootstrap over the units. */
 export function successRate(
   o: { taskMeans: readonly number[]; trials: number } & Bootstrap,
 ): Estimate & { method: 'wilson' | 'bootstrap' } {
@@ -156,9 +156,9 @@ const FLIPS = 9_999;
 const FEW = 10;
 
 /**
- * Mean of (treatment - control) over the same tasks, by one sign-flip test: were the two alike, each task's difference might as well have the
+ * Mean of (treatment - control) over the same tasks, with a sign-flip test: under the null hypothesis each task's difference is as likely to have the
  * other sign. With one trial a task this is McNemar's exact test. The interval holds the differences that the test does not reject: its ends are
- * percentiles of the means of random subsets of the tasks (Hartigan's typical values), so it excludes zero just where p is below 1 - confidence.
+ * percentiles of the means of random subsets of the tasks (Hartigan's typical values), so it excludes zero exactly if p is below 1 - confidence.
  * If fewer than 10 tasks differ, the interval is extended to that of Bonett and Price, which adds one task for each side, but not across zero.
  */
 export function pairedDifference({
@@ -211,13 +211,13 @@ function withOneMoreEach(differences: readonly number[], confidence: number): { 
   return { low: Math.max(-1, center - half), high: Math.min(1, center + half) };
 }
 
-/** Two-sided p of the draws: those that are as far on either side, the differences as they are among them. */
+/** Two-sided p value from the random subsets; the observed differences count as one more draw. */
 function flipped(lows: Float64Array, highs: Float64Array): number {
   const beyond = (sorted: Float64Array): number => sorted.filter((value) => value <= 0).length;
   return Math.min(1, (2 * (1 + Math.min(beyond(lows), beyond(highs)))) / (FLIPS + 1));
 }
 
-/** The mean of this rank, or, where the draws miss what the exact test says of zero, the next one on its right side. */
+/** Returns the mean of this rank; if it contradicts the exact test at zero, the next mean on the side of zero that the test gives. */
 function end(sorted: Float64Array, rank: number, aboveZero: boolean): number {
   const step = aboveZero ? 1 : -1;
   let at = rank;
@@ -254,7 +254,7 @@ export interface TaskMeans {
 }
 export type Successes = Pick<TaskMeans, 'trials'> & { tasks: ReadonlyMap<string, Pick<TaskMean, 'success'>> };
 
-/** Two arms in several batches of tasks, as one: a task that is in several of them counts once, by the mean of its means. */
+/** Joins two arms over several batches of tasks: a task of several batches counts once, with the mean of its means. */
 export function together(
   batches: readonly { treatment: Successes; control: Successes }[],
 ): Record<'treatment' | 'control', Successes> {

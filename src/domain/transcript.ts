@@ -1,15 +1,15 @@
 /**
- * Trajectories as a language model reads them: a line for each text and each call, long ones cut.
- * Invariants: a function of the rollouts alone; nothing but the system message (the policy, which is given once elsewhere) is left out, and every
- * cut says how much is missing; a line's number is the message's index, so that a step can be cited. Line breaks are written \n, and names are plain
- * lines: no text of a conversation can pass for a line of the format.
+ * Trajectories as text for a language model: a line for each text and each call; long lines are cut.
+ * Invariants: the text depends on the rollouts alone; only the system message is left out (the policy, which prompts hold once), and every cut states
+ * how much is missing; a line's number is the message's index, so that a step can be cited. Line breaks are written \n, and names are plain lines, so
+ * that no text of a conversation can imitate a line of the format.
  */
 import type { Reference } from './environment';
 import { argumentsOf, type Message, type ToolCall } from './messages';
 import { escapeLineBreaks, plainLine } from './plain-text';
 import { isSuccess, type ScoredRollout } from './rollout';
 
-/** In characters: what is longer is cut. */
+/** Maximum lengths, in characters; longer texts are cut. */
 export interface Lengths {
   message: number;
   arguments: number;

@@ -20,7 +20,7 @@ export const storeOfQueue = (controlQueue: string): string => controlQueue.slice
 /** The queue for steps of hours. The same workers poll it with slots of its own, so that short steps never wait. Names of pools have no dot. */
 export const longQueue = (queue: string): string => `${queue}.long`;
 
-/** Exit code of a worker that stops by itself, since it failed all that it took; of any other program it is a crash. */
+/** Exit code of a worker that stops because all its steps failed; for any other program this code is a crash. */
 export const FAULTY = 3;
 
 export interface Work {

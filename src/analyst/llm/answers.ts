@@ -118,7 +118,7 @@ function nameDefects(is: string, name: string, before: readonly string[]): strin
 
 function definitionDefects(definition: string, { trajectories, tools }: Limits['shownText']): string[] {
   const words: string[] = definition.match(/[\p{L}\p{N}_@#$.+-]*[\p{L}\p{N}_]/gu) ?? [];
-  // An address, anything with three digits, or what mixes letters and digits and stands in a trajectory.
+  // An address, a word with three digits, or a word of letters and digits that occurs in a trajectory.
   const value = words.find(
     (word) =>
       /\w@\w/.test(word) ||
@@ -161,7 +161,7 @@ function stepDefect(id: string, message: number, shown: Shown): string | undefin
   return `${id} has no message ${message} that can be cited; its messages are ${known}`;
 }
 
-/** The labels of one trajectory, by capability; where a failure is not the agent's there are none. */
+/** The labels of one trajectory, by capability; absent if its failure is not the agent's. */
 export interface Labeled {
   /** Present if the trajectory failed. */
   failure?: FailureOrigin;
@@ -226,7 +226,7 @@ function trajectorySchema(id: string, shown: Shown, names: readonly string[]): z
       return { failure, labels: new Map(Object.entries(data)) };
     }
     const message = `the failure is not the agent's, which says nothing of the agent: write {}, or a failure of "agent"`;
-    // NA is what it counts as anyway.
+    // NA is the default, so these labels change nothing.
     if (Object.values(given).some((one) => [one].flat()[0] !== 'NA'))
       context.addIssue({ code: 'custom', path: ['labels'], message });
     return { failure, labels: new Map() };

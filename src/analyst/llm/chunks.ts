@@ -1,6 +1,6 @@
 /**
- * Divides trajectories into chunks, one for each request. Each trajectory is in exactly one chunk; attempts at one task that ended differently stand side
- * by side, in one chunk if they fit into one; failures and successes are spread over all chunks. Chunks depend on what is shown alone.
+ * Divides trajectories into chunks, one for each request. Each trajectory is in exactly one chunk. Attempts at one task with different outcomes are
+ * adjacent, in one chunk if they fit. Failures and successes are spread over all chunks. Chunks depend on the shown trajectories alone.
  */
 import { tokensOf } from '../../domain/endpoints';
 import { badInput } from '../../domain/failures';
@@ -64,7 +64,7 @@ const tooLong = ({ task, attempt }: ScoredRollout, needed: number, room: number)
       `raise contextTokens by ${Math.ceil((needed - room) / 0.9)} or more, or lower maxTokens, messageChars or argumentChars`,
   );
 
-/** Deals units out to `count` chunks: each goes where its outcome is rarest. Returns undefined if they do not fit. */
+/** Distributes units over `count` chunks: each is added where its outcome is rarest. Returns undefined if they do not fit. */
 function deal(units: readonly Unit[], limit: number, count: number): Shown[] | undefined {
   const chunks = Array.from({ length: count }, () => ({ units: [] as Unit[], load: unitOf([]).load }));
   const ofOutcome = (outcome: 'passed' | 'failed') => units.filter((unit) => !isMixed(unit) && unit.load[outcome] > 0);

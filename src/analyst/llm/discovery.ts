@@ -1,7 +1,7 @@
 /**
- * Discovery: capabilities that failures lack and successes show, and failures that are not the agent's. Where the rollouts fill several requests, a model
- * says which of their proposals are one. Only what may be quoted becomes an example; the order in which rollouts or replies come changes nothing. And
- * one labeling pass: all passes ask the same, byte for byte, and differ by their seed alone; a pass is whole or it fails.
+ * Discovery finds capabilities that failures lack and successes show, and failures that are not the agent's. If the rollouts fill several requests, a model
+ * merges equal proposals. Only quotable rollouts become examples, and the order of rollouts and replies changes nothing. A labeling pass labels all
+ * trajectories or fails; passes send equal bytes and differ by their seed alone.
  */
 import { seedOf } from '../../store/hash';
 import type { Candidate, Citation, Discovery, LabelPass } from '../../domain/capability';
@@ -87,7 +87,7 @@ export async function discover(config: Config, input: DiscoverInput): Promise<Di
   };
 }
 
-/** The method's: a candidate is shown by so many trajectories, of both outcomes. */
+/** Number of trajectories of both outcomes that illustrate a candidate, as in the method. */
 const EXAMPLES = 4;
 
 function examplesOf(
@@ -103,7 +103,7 @@ function examplesOf(
   return [...chosen, ...ofPassed.slice(0, EXAMPLES - chosen.length)];
 }
 
-/** Steps of each outcome that are shown of a proposal; all of them stay its citations. */
+/** Steps of each outcome that are shown with a proposal; all steps stay in its citations. */
 const STEPS_SHOWN = 3;
 
 function proposalText({ name, definition, lacking, shown }: Proposal, n: number): string {
@@ -147,7 +147,7 @@ export async function label(config: Config, input: LabelInput): Promise<LabelPas
       names,
       labelOf({ key }, name) {
         const { failure, labels } = byKey.get(key) ?? {};
-        // A failure that is not the agent's says nothing of any capability.
+        // A failure that is not the agent's gives no label for any capability.
         return failure && failure.of !== 'agent' ? 'NA' : labels?.get(name)?.label;
       },
     }),

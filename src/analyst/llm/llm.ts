@@ -1,6 +1,6 @@
 /**
- * The analyst that asks a language model: candidates and labels from reading the trajectories, for any target. Invariant: its identity holds
- * what its answers depend on, and nothing of where the model is, who pays, or how fast it is asked.
+ * The analyst that asks a language model for candidates and labels of the trajectories of any target. Invariant: its identity contains all that its
+ * answers depend on, but not the model's address, the payer or the rate of requests.
  */
 import { z } from 'zod';
 import { languageModelFields, languageModelOf } from '../../domain/endpoints';

@@ -1,6 +1,6 @@
 /**
- * The requests of the analyst that asks a language model: what they show, and the room that they have. What stays the same from request to request
- * stands first, byte for byte.
+ * The requests of the analyst that asks a language model: their content, and the tokens that are left for it. The parts that all requests share come
+ * first, byte for byte.
  */
 import { forEachBounded } from '../../domain/concurrency';
 import { tokensOf } from '../../domain/endpoints';
@@ -26,7 +26,7 @@ export interface Config {
   repairs: number;
 }
 
-/** In the order of tasks and attempts, whatever order they came in. */
+/** Sorts rollouts by task and attempt and gives them short ids. */
 export function shownOf(rollouts: readonly ScoredRollout[]): Shown {
   const ids = shortIds(rollouts);
   return new Map([...rollouts].sort(byTask).map((rollout) => [ids.get(rollout.key) ?? rollout.key, rollout]));
@@ -45,7 +45,7 @@ export const readable = (text: string, shown: Shown, own?: string): string =>
     return id === own ? `message ${message}` : `message ${message} of ${trajectory}`;
   });
 
-/** A request about trajectories: its prompt, the values that are always the same, and the ids that it lists of those that it shows. */
+/** A request about trajectories: its prompt, the values that all requests share, and the lists of ids of the shown trajectories. */
 export interface Request {
   prompt: string;
   values: Record<string, string>;
@@ -108,8 +108,8 @@ const chunksOf = (config: Config, request: Request, shown: Shown): Shown[] =>
 const LEAST_ROOM = 1000;
 
 /**
- * Returns the tokens that a prompt leaves for what is empty in `values`: the reply is allowed for, and a tenth for the estimate's error.
- * @throws BadInput where not even one short trajectory fits.
+ * Returns the tokens that a prompt leaves for the empty `values`, after the reply and a tenth for the error of the estimate.
+ * @throws BadInput if not even one short trajectory fits.
  */
 export function roomIn(config: Config, prompt: string, values: Record<string, string>): number {
   const { contextTokens, maxTokens } = config;
@@ -143,7 +143,7 @@ export async function askAll<Item, Answer>(o: {
   const { ledger, signal } = work;
   const answers: Answer[] = [];
   let answered = 0;
-  // After a failure no more questions begin; those under way end, and their replies are kept for the next attempt.
+  // After a failure no more questions start. Running ones end, and their replies are stored for the next attempt.
   await forEachBounded({
     items: [...items.entries()],
     concurrency: config.concurrency,

@@ -28,7 +28,7 @@ export function differencesIn(rollouts: readonly ScoredRollout[]): Difference[] 
   const holders = new Map<string, Set<ScoredRollout>>();
   for (const rollout of rollouts)
     for (const what of propertiesOf(rollout, long)) holders.set(what, (holders.get(what) ?? new Set()).add(rollout));
-  // One conversation that differs from all others is no pattern, and would widen the intervals of what is.
+  // A property of one conversation only is no pattern, and would widen the intervals of the others.
   const least = passes === 0 ? 0 : 2;
   for (const [what, { size }] of holders) if (Math.min(size, rollouts.length - size) < least) holders.delete(what);
   const sameHolders = groupBy(holders, ([, having]) => rollouts.map((one) => (having.has(one) ? 1 : 0)).join(''));

@@ -1,6 +1,6 @@
 /**
- * analysis.json: the findings in conversations from elsewhere (docs/conversations.md). Invariants: it is complete, so that page and terminal are
- * made of it alone; conversations are called as in the user's files, and message numbers are indexes into their messages.
+ * analysis.json: the findings in a user's conversations (docs/conversations.md). Invariants: page and terminal are rendered from it alone; conversations
+ * have the ids of the user's files, and message numbers are indexes into their messages.
  */
 import type { Beginning, Label } from '../../domain/capability';
 import type { Budget, Spent } from '../../domain/endpoints';
@@ -24,10 +24,10 @@ export interface LackedCapability {
   capability: string;
   /** The label of most passes. */
   label: Label;
-  /** Passes that say LACKING, of those that looked at it. */
+  /** Number of passes that label it LACKING. */
   lacking: number;
   passes: number;
-  /** The message that most of them name, of several the earliest, and what one of them says of it. */
+  /** The message that most of these passes name (the earliest in a tie), and one pass's reason. */
   message?: number | undefined;
   says: string;
 }
@@ -40,7 +40,7 @@ export interface AnalysedFailure {
   messages: number;
   /** The capabilities that some pass calls LACKING, most votes first. */
   lacking: LackedCapability[];
-  /** The message that most passes name, of those that blame the party (`of`) that most blame; of several the earliest. */
+  /** The message that most passes name, among the passes that blame the most-blamed party (`of`); the earliest in a tie. */
   begins?: Beginning | undefined;
   /** Causes, else a fault of another party, else NOT_EXPLAINED; empty where no pass labeled it. */
   explainedBy: string[];
@@ -54,7 +54,7 @@ export interface Cause {
   explains: string[];
   /** Their share of all conversations, with a 95% interval over tasks: the most that success can rise. */
   worth: Estimate;
-  /** Conversations in which the situation for it arises by most passes, and those of them that show it. */
+  /** Number of conversations in which the situation arises according to most passes; `shown` counts those that show the capability. */
   arises: number;
   shown: number;
   /** Explained failures that begin at a tool's error or the message after it. */

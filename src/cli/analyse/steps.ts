@@ -1,6 +1,6 @@
 /**
- * The steps of an analysis in this process, over conversations in place of base rollouts: steps, keys and failure rules are those of a campaign
- * (analyst/steps.ts), without Temporal. A failed pass is left out with its reason; a failure that all passes would share stops all of them.
+ * Runs the steps of an analysis in this process, on conversations instead of base rollouts. Steps, keys and failure rules are those of a campaign
+ * (analyst/steps.ts), without Temporal. A failed pass is left out with its reason; a failure that would affect all passes stops all of them.
  */
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -101,7 +101,7 @@ export const reasonHere = ({ type, message }: OutsideFailure): string =>
 /** Two minutes of waiting. Then the command ends, and the same command continues. */
 export const ATTEMPTS = 8;
 
-/** Retries a step with the back-off of a campaign, never sooner than the endpoint says. */
+/** Retries a step with the back-off of a campaign, but not before the time that the endpoint asks for. */
 export async function retried<Result>(signal: AbortSignal, step: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt++)
     try {

@@ -66,7 +66,7 @@ export const storeCheck = ({ root }: Home): CheckItem => ({
   },
 });
 
-/** Prints what is wrong: nothing where all is there. importlib.metadata reads what is installed without importing it: torch alone would take seconds. */
+/** Prints missing packages and wrong versions. importlib.metadata reads versions without importing the packages: torch alone would take seconds. */
 const PROBE = `
 import importlib.metadata as m, re, sys
 wrong = [] if sys.version_info >= (3, 11) else [f"it is version {sys.version}"]

@@ -1,7 +1,6 @@
 /**
- * A campaign from where it stands to its end: what its name means to Temporal, what is done at every look at it, and when it is started again.
- * A damaged artifact or a lost report starts the workflow again, which rebuilds it, a few times. Anything else that ends the campaign is an error that
- * says why.
+ * Runs a campaign from its present state to its end: decides by its state in Temporal whether to start, follow or refuse it. A damaged artifact or a lost
+ * report starts the workflow again, which rebuilds it, a few times. Anything else that ends the campaign is an error that names the reason.
  */
 import { openStore } from '../../store/open-store';
 import type { Campaign, Stage } from '../../domain/campaign';
@@ -51,7 +50,7 @@ export interface Start extends Digests {
   base: string;
   until?: Stage | undefined;
   force?: boolean | undefined;
-  /** Returns the campaign as it travels; what it names is put into the store again if it is missing there. */
+  /** Returns the campaign as sent to workers; puts files that it names into the store again if they are missing. */
   sent: () => Promise<Campaign>;
 }
 
@@ -119,7 +118,7 @@ interface Look {
 }
 
 /**
- * Decides by the state that the server knows, and notes what has changed since the last run.
+ * Decides what to do from the server's state, and notes the fields that changed since the last run.
  * @throws UserError if the name belongs to a campaign of another configuration that runs or is complete, or to another home.
  */
 async function look(temporal: Temporal, start: Start, note: (text: string) => void): Promise<Look> {
@@ -223,7 +222,7 @@ const OTHER_TERMS =
 export interface CampaignRun extends Start, Pick<SupervisedRun, 'home' | 'output' | 'diskIsFull' | 'signal'> {
   temporal: Temporal;
   options: BeginOptions;
-  /** Whose workers a new start of it waits for. */
+  /** The pool whose workers a new start waits for. */
   pool: string;
 }
 

@@ -115,7 +115,7 @@ async function startWorkers(run: Run, begunOn?: string): Promise<void> {
     );
   await allowCampaign(run);
   const plugins = pluginsToLoad(home, campaign, (text) => output.note('services', text));
-  // No program of this process is started with what it names.
+  // Programs that this process starts do not get the key variables that the file names.
   process.env[ALLOWED_FILE] = home.allowed;
   let policyServerUrl: string;
   if (policyServer.kind === 'vllm') policyServerUrl = policyServer.url;

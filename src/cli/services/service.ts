@@ -1,6 +1,6 @@
 /**
- * A child process that is kept alive until it is stopped or dies too often. It leads a process group of its own: the terminal's Ctrl-C reaches the
- * supervisor alone, and a kill ends all that the process has started.
+ * A child process that is restarted until it is stopped or dies too often. It leads its own process group: the terminal's Ctrl-C reaches only the
+ * supervisor, and a kill ends all processes that it has started.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readSync, renameSync, statSync } from 'node:fs';
@@ -139,7 +139,7 @@ export class Service {
     }
   }
 
-  /** A start that fails is one more death. The very first one is final, unless the process was killed by a signal. */
+  /** Counts a failed start as a death. A failure of the very first start is final, unless a signal killed the process. */
   private async launchUntilReady(): Promise<void> {
     const isFirst = this.child === undefined;
     for (;;) {

@@ -1,6 +1,6 @@
 /**
- * The supervisor of a home: its lock, its services, Ctrl-C and a full disk. Services end in the reverse of the order in which they were started,
- * and whatever was started is stopped and the home is given back before a command returns, however it ends.
+ * The supervisor of a home: its lock, its services, Ctrl-C and a full disk. Services stop in the reverse order of their start. Before a command returns,
+ * also with an error, all services are stopped and the lock is released.
  */
 import { statfsSync } from 'node:fs';
 import { join } from 'node:path';

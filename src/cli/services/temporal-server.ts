@@ -1,6 +1,6 @@
 /**
- * The Temporal server of a home and its database. A database whose first start was cut short is made again; a damaged one ends the run with the
- * command that moves it away.
+ * The Temporal server of a home and its database. A database whose first start was interrupted is created again; a damaged one ends the run with an error
+ * that shows the command to move it.
  */
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -74,7 +74,7 @@ function watchDatabase(o: {
 
 export const TEMPORAL = 'temporal';
 
-/** Becomes the program behind it, and kills that when stdin ends: the dev server does not notice that its supervisor is gone. */
+/** Shell script that runs a program and kills it when stdin ends, because the dev server does not notice the death of its supervisor. */
 const WITH_PARENT = 'exec 3<&0; (cat <&3; kill -9 $$) >/dev/null 2>&1 & exec "$@" </dev/null 3<&-';
 
 /** Temporal's dev server with a database in the home. */

@@ -91,7 +91,7 @@ export class Changes {
 }
 
 export interface ProgressOutput {
-  /** Something that happened beside the campaign itself: a service started, died, was stopped. `facts` are for programs alone. */
+  /** Reports an event outside the campaign: a service started, died or was stopped. `facts` are for JSON output only. */
   note(stage: string, detail: string, facts?: object): void;
   show(snapshot: Snapshot): void;
 }

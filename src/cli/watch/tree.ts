@@ -111,7 +111,7 @@ export function treeLines(snapshot: Snapshot, clock: number): TreeLine[] {
     : [stageLine('preparation', 'running', own), ...lines];
 }
 
-/** In a campaign that has ended nothing runs; what its last answer called running ended with it. */
+/** Replaces the status of steps that were running at the last answer of a campaign that has ended. */
 function ended(line: TreeLine, campaign: string): TreeLine {
   if (line.status !== 'running') return line;
   if (campaign === 'COMPLETED') return { ...line, status: 'completed' };
