@@ -184,7 +184,7 @@ function wrongAnswer({ messages, done }: Results['step'], { toolCalls = [] }: As
   if (done) return undefined;
   if (open.length > 0)
     return `call "${quoted(open[0] ?? '')}" is not answered: answer each call with a tool message that has its id`;
-  return messages.length > 0 ? undefined : 'nothing is said and the episode goes on: let the user answer, or end it';
+  return messages.length > 0 ? undefined : 'nothing is said and the episode continues: let the user answer, or end it';
 }
 
 /** An episode of a seed. It breaks where the module says more than EPISODE_CHARS in it. */

@@ -58,7 +58,7 @@ test('an agent on the openai package has the rows, the messages and the rewards 
       Promise.all(
         names.map(async (task) => {
           const { messages, rows, reward, steps, usage } = await played(environment, task);
-          // What the user says last ends the program's conversation: it asks nothing more.
+          // The user's last message ends the program's conversation: the program sends no further request.
           const last = messages.findLastIndex(({ role }) => role === 'assistant');
           return { messages: messages.slice(0, last + 1), rows, reward, steps, usage };
         }),
@@ -98,7 +98,7 @@ const program = (text: string, changes: Parameters<typeof agent>[1] = {}) => {
   return agent(['node', file], changes);
 };
 
-test('what an agent leaves and comes back to is one row, what it forks and compacts begins others', async () => {
+test('a conversation that an agent leaves and resumes is one row; forks and compactions begin others', async () => {
   const { rows, steps, messages, reward, output } = await played(
     program(`
       const main = [system, user, await ask([system, user])];
@@ -119,7 +119,7 @@ test('what an agent leaves and comes back to is one row, what it forks and compa
   expect(messages.filter(({ role }) => role === 'system')).toHaveLength(3);
 });
 
-test('what was being sampled when the program ended is no turn of its rollout', async () => {
+test('a reply that was being sampled when the program ended is no turn of its rollout', async () => {
   const environment = program(`
     await ask([user]);
     await fetch(process.env.OPENAI_BASE_URL + '/chat/completions', {
@@ -180,7 +180,7 @@ test('a stream, a reward in a file, a grader, and a limit on requests', async ()
   expect(await played(program('await ask([user]);', { grader }))).toMatchObject({ reward: 1 });
   const endless = await played(program(`while (!(await ask([user])).status);`, { maxSteps: 3 }));
   expect(endless).toMatchObject({ reward: 0, steps: 3, stopReason: 'max_steps' });
-  // What it told before it failed at the refusal is not its reward; a grader's is.
+  // A reward that the program printed before it failed at the refusal is ignored; a grader's reward counts.
   const failing = `reward(1); while (!(await ask([user])).status); process.exit(1);`;
   expect(await played(program(failing, { maxSteps: 1 }))).toMatchObject({ reward: 0, stopReason: 'max_steps' });
   expect(await played(program(failing, { maxSteps: 1, grader }))).toMatchObject({ reward: 1 });
@@ -239,7 +239,7 @@ test('an answer that its program did not wait for is that of the same question, 
   expect(await episode.evaluate('agent_stop')).toMatchObject({ reward: 1 });
 });
 
-test('a check starts it on three tasks and says what was seen, or what is wrong', async () => {
+test('a check starts it on three tasks and reports its observations, or the error', async () => {
   const said: string[] = [];
   const checked = (text: string, more: Partial<Parameters<typeof checkAgent>[0]> = {}) =>
     checkAgent({

@@ -24,7 +24,7 @@ function bridgeOf(source: string): () => Promise<Environment> {
   return () => Promise.resolve(closedAfterwards(openProcessEnvironment({ command, cwd: folder })));
 }
 
-/** With the reference that the page says how to tell. */
+/** Adds a reference to the bridge as the page describes it. */
 const withReference = (source: string): string =>
   source
     .replace('"hasReference": False', '"hasReference": True')

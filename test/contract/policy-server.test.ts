@@ -81,7 +81,7 @@ test('a restart with another base model is noticed, and so is the right one afte
   expect((await client.sample(request({ sampling: greedy }))).tokenIds).toEqual(before.tokenIds);
 });
 
-test('it does what a campaign asks of a policy server; turns that render otherwise are continued as they were sampled', async () => {
+test('it answers all requests of a campaign; turns that render differently are continued as they were sampled', async () => {
   const hermes = join(root, 'hermes');
   const adapters = ['one', 'two'].map((name) => join(root, name));
   makeHermesModel(hermes, adapters);
@@ -106,7 +106,7 @@ test('it does what a campaign asks of a policy server; turns that render otherwi
     messages: [user],
     tools: [{ type: 'function', function: { name: 'get_account' } }],
   };
-  // What follows the prompt, without the end of the turn and the line's.
+  // The ids after the prompt, without the end of the turn and the end of the line.
   const choices = [{ token_ids: whole.slice((await idsOf(user)).length, -2), finish_reason: 'stop' }];
   expect(await direct.derender({ chat_request, generate_response: { choices } })).toMatchObject({
     choices: [{ message: { content: null, tool_calls: [{ function: { name: 'get_account' } }] } }],

@@ -60,7 +60,7 @@ test.each(cases)('routes "$text" as Python does', async ({ text, predictions, op
     expect(routed.probabilities[name]).toBeCloseTo(Math.min(1, Math.max(0, expected)), 9);
 });
 
-test('the first of equals wins, whatever their last digits', async () => {
+test('the first of equals wins, even if the last digits differ', async () => {
   const tied = structuredClone(file);
   const [first, ...others] = tied.parameters['options'] as { name: string; intercept: number }[];
   const equal = others.map(({ name }, n) => ({ ...first!, name, intercept: first!.intercept + n * 1e-13 }));
@@ -102,7 +102,7 @@ const fit = (options: object = {}, given = tasks) =>
     progress: () => undefined,
   });
 
-test('what Python fits, TypeScript applies', async () => {
+test('TypeScript applies the router that Python fits', async () => {
   const found = await fit();
   expect(found.constant).toBeUndefined();
   expect(found.crossValidation).toMatchObject({
@@ -127,7 +127,7 @@ const listening: RouterContext['client'] = {
   },
 };
 
-test('label_tokens: fitted and applied on what the base model says', async () => {
+test('label_tokens: fitted and applied to answers of the base model', async () => {
   const spec = { kind: 'label_tokens' };
   const labelling = kindOf(routers, spec).open(spec, { ...context, client: listening });
   const found = await labelling.fit({

@@ -1,6 +1,6 @@
 /**
- * GEPA behind its activity, with the real engine and store: whatever is killed at whatever moment, nothing is evaluated twice, the cap holds,
- * and the result is that of a run that nobody killed.
+ * GEPA behind its activity, with the real engine and store: after a kill at any moment nothing is evaluated twice, the cap holds, and the result
+ * is that of an undisturbed run.
  */
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -57,7 +57,7 @@ const killLearner = (): void => {
   process.kill(Number(readFileSync(join(folder, readdirSync(folder)[0]!, '.lock'), 'utf8')), 'SIGKILL');
 };
 
-test('killed at any moment and run again, it evaluates nothing twice, stays within its cap and comes to the same', async () => {
+test('killed at any moment and run again, it evaluates nothing twice, stays within its cap and has the same result', async () => {
   const whole = (await attempt())!;
   const [made, asked] = [evaluated(), questions()];
   expect(twice(made)).toEqual([]);
@@ -76,7 +76,7 @@ test('killed at any moment and run again, it evaluates nothing twice, stays with
   const ofBase = made.filter((one) => (JSON.parse(one) as { prompt: string }).prompt === '').length;
   expect(ofBase).toBeGreaterThan(0);
   expect(whole).toMatchObject({ rollouts: made.length, shared: { rollouts: ofBase }, brokenRollouts: 0 });
-  // What was found is found again: no process, no rollout, no question.
+  // The stored result is reused: no process, no rollout, no question.
   expect(await attempt()).toEqual(whole);
   expect([evaluated(), questions()]).toEqual([made, asked]);
 
@@ -107,7 +107,7 @@ test('killed at any moment and run again, it evaluates nothing twice, stays with
   }
 });
 
-test('where the budget of the language models is spent it ends with what it has, and goes on once there is more', async () => {
+test('when the budget of the language models is spent it ends with its best prompt, and continues once there is more', async () => {
   const short = (await attempt({ tokens: 250 }))!;
   const [made, asked] = [evaluated(), questions()];
   // A reply is 110 tokens: the third would pass the budget.

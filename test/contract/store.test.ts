@@ -1,4 +1,4 @@
-/** What every store keeps, wherever it has its files: in a folder, and in a bucket that hosts with nothing else in common use. */
+/** The contract of every store, with its files in a folder, and in a bucket that is all that its hosts share. */
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DeleteObjectCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3';
@@ -51,7 +51,7 @@ async function later<Result>(hours: number, work: () => Promise<Result>): Promis
 describe.each(Object.keys(openers))('a store in a %s', (kind) => {
   const open = openers[kind]!;
 
-  test('has an id that is made once, whoever asks at the same moment', async () => {
+  test('has an id that is made once, even by simultaneous requests', async () => {
     const ids = new Set(await Promise.all(Array.from({ length: 6 }, () => open().id())));
     expect([...ids]).toEqual([expect.stringMatching(/^[0-9a-f]{12}$/)]);
   });
@@ -129,7 +129,7 @@ describe.each(Object.keys(openers))('a store in a %s', (kind) => {
     await expect(stores[0]!.putFolder({ key: 'b', producer: 'p', inputs: [], folder: source })).rejects.toThrow('link');
   });
 
-  test('of a folder, the named files alone are stored, whatever else is in it', async () => {
+  test('stores only the named files of a folder', async () => {
     const source = join(root, 'source');
     mkdirSync(join(source, 'nested'), { recursive: true });
     for (const file of ['b', 'nested/a', 'optimizer']) writeFileSync(join(source, file), file);
@@ -148,7 +148,7 @@ describe.each(Object.keys(openers))('a store in a %s', (kind) => {
     expect(await store.find('none')).toBeUndefined();
   });
 
-  test('creates each record file once, whoever writes at the same moment', async () => {
+  test('creates each record file once, even with simultaneous writers', async () => {
     const writers = Array.from({ length: 8 }, () => open().files);
     const created = await Promise.all(writers.map((files, n) => files.create('budget/one/0', `writer ${n}`)));
     expect(created.filter(Boolean)).toHaveLength(1);
@@ -218,7 +218,7 @@ describe.each(Object.keys(openers))('a store in a %s', (kind) => {
     expect(await writers[0]!.read()).toEqual([...all.slice(seen[0]!.length), 'last']);
   });
 
-  test('gc keeps what an index names, with all that it derives from, and removes the rest once it is a day old', async () => {
+  test('gc keeps indexed artifacts and their sources, and removes the rest once it is a day old', async () => {
     const store = open();
     const base = await store.put(text('base', 'base'));
     await indexed(store.files, 'one', () => store.put({ ...text('kept', 'kept'), inputs: [base] }));
@@ -292,7 +292,7 @@ describe.each(Object.keys(openers))('a store in a %s', (kind) => {
     expect(await storedKeys(read)).toHaveLength(writes);
   }, 600_000);
 
-  test('what is put again is not taken for what was removed', async () => {
+  test('an artifact that is put again is not taken for the removed one', async () => {
     const store = open();
     const ref = await store.put(text('k', 'one'));
     await open().gc({ dryRun: false, nowMs: inDays(30) });
@@ -349,7 +349,7 @@ describe('a store in a bucket', () => {
     expect(sha256(there)).toBe(sha256(weights));
   });
 
-  test('the cache holds no more than it may, but for what was just used', async () => {
+  test('the cache stays within its limit, except for artifacts that were just used', async () => {
     const store = openS3(1_000_000);
     const cache = join(root, `host-${hosts - 1}`, 'objects');
     const cached = () => readdirSync(cache, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
@@ -379,7 +379,7 @@ describe('a store in a bucket', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test('a server that is away is a failure that passes', async () => {
+  test('an unavailable server is a transient failure', async () => {
     const store = openS3();
     const ref = await store.put(text('k', 'one'));
     await server.kill();

@@ -1,4 +1,4 @@
-/** What a training keeps in a store, as workers see it that have nothing else in common, one after the other or at the same time. */
+/** A training's files in a store, seen by workers that share nothing else, one after the other or at the same time. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -82,7 +82,7 @@ describe.each(Object.keys(stores))('in a %s', (kind) => {
     };
   }
 
-  test('another host goes on from the last step that was sent, with its metrics', async () => {
+  test('another host continues from the last step that was sent, with its metrics', async () => {
     const one = await attemptOn('one');
     for (const step of [1, 2, 3]) await one.step(step);
     await one.record.stored();
@@ -98,7 +98,7 @@ describe.each(Object.keys(stores))('in a %s', (kind) => {
     await two.record.stored();
     expect(await drawn()).toEqual({ 1: 0.1, 2: 0.2, 3: 0.3, 4: 0.4 });
 
-    // Back on the first host, whose own step 4 nobody has gone on from.
+    // Back on the first host; no host has continued from its own step 4.
     const again = await attemptOn('one');
     expect(again.steps()).toEqual([4]);
     expect(again.optimizer(4)).toBe('1 of one;2 of one;3 of one;4 of two;');

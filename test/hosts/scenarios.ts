@@ -12,7 +12,7 @@ import { quiet } from '../workflows/environment';
 
 jest.setTimeout(30 * 60_000);
 quiet();
-/** Of the campaign (test/support/faults-campaigns.ts): a host that is gone is noticed after it. */
+/** The campaign's heartbeat timeout (test/support/faults-campaigns.ts), after which a lost host is noticed. */
 const HEARTBEAT_SECONDS = 20;
 const seed = Number(process.env['HOSTS_SEED'] ?? 1);
 
@@ -31,7 +31,7 @@ const wrongClock = {
 };
 
 interface Lost {
-  /** Of a training on a host that was lost. */
+  /** The training on the lost host. */
   name: string;
   /** Finished there. */
   steps: number;
@@ -59,7 +59,7 @@ async function expectWhole(scene: Scene, { same = true, lost = [] as Lost[] } = 
 }
 
 const scenarios: Record<string, () => Promise<void>> = {
-  async 'a host leaves after SIGTERM, the next is killed in an update, and a third goes on'() {
+  async 'a host leaves after SIGTERM, the next is killed in an update, and a third continues'() {
     const scene = await between.begin({ more: 'arms: []\n' });
     await scene.gpu(scene.one);
     const first = await scene.trained(scene.one, 1);
@@ -77,7 +77,7 @@ const scenarios: Record<string, () => Promise<void>> = {
     await expectWhole(scene);
   },
 
-  async 'a host is killed between two steps, and another goes on from the last'() {
+  async 'a host is killed between two steps, and another continues from the last'() {
     const scene = await between.begin();
     await scene.gpu(scene.one);
     const lost = await scene.trained(scene.one, 3);
@@ -117,7 +117,7 @@ const scenarios: Record<string, () => Promise<void>> = {
     await expectWhole(scene, { lost: [first, second] });
   },
 
-  async 'a host that is cut off from Temporal stops by itself, and another goes on'() {
+  async 'a host that is cut off from Temporal stops by itself, and another continues'() {
     // Longer than the limit on silence: a training that ends before it is not stopped.
     const steps = 60;
     const scene = await between.begin({ steps });
@@ -131,7 +131,7 @@ const scenarios: Record<string, () => Promise<void>> = {
     const stopped = scene.one.trainings().find((one) => one.name === name);
     expect(stopped?.steps).toBeLessThan(steps);
     // The other training may come first.
-    await until('another goes on', 300, () => scene.two.trainings().some((one) => one.name === name));
+    await until('another continues', 300, () => scene.two.trainings().some((one) => one.name === name));
     scene.one.temporal.mend();
     await expectWhole(scene, { same: false });
   },
@@ -163,7 +163,7 @@ const scenarios: Record<string, () => Promise<void>> = {
     await expectWhole(scene);
   },
 
-  async 'SIGTERM: what was trained is handed over'() {
+  async 'SIGTERM: the training is handed over'() {
     const scene = await between.begin();
     await scene.gpu(scene.one);
     const { name, steps } = await scene.trained(scene.one, 3);
@@ -171,7 +171,7 @@ const scenarios: Record<string, () => Promise<void>> = {
     await scene.one.leave();
     expect((performance.now() - begun) / 1000).toBeLessThan(30);
     await scene.gpu(scene.two);
-    // Nothing is lost: what it had finished by then is where another goes on.
+    // Nothing is lost: another host continues from its last finished step.
     await expectWhole(scene, { lost: [{ name, steps: steps + 1 }] });
   },
 

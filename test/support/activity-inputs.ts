@@ -1,4 +1,4 @@
-/** What activities are given, as a campaign's workflow would have put it into the store, and what they tell while they run. */
+/** Inputs of activities, stored as a campaign's workflow stores them, and the heartbeats of running activities. */
 import { MockActivityEnvironment } from '@temporalio/testing';
 import type { RollOutInput } from '../../src/activities/types';
 import type { ArtifactStore } from '../../src/store/store';
@@ -13,7 +13,7 @@ export const put = (store: Puts, key: string, body: string, mediaType = 'applica
 export const putModule = (store: Puts, source: string): Promise<ArtifactRef> =>
   put(store, source, source, 'text/javascript');
 
-/** How a campaign deals a target's tasks out; only those to train on are asked for. */
+/** Stores a plan of a campaign's tasks with these train tasks and no others. */
 export const putPlan = (store: Puts, train: string[]): Promise<ArtifactRef> =>
   put(store, `plan of ${train.join()}`, JSON.stringify({ train, validation: [], router: [], test: [] }));
 
@@ -31,7 +31,7 @@ export const rollOutInput = (
   ...changes,
 });
 
-/** Runs an activity; `beats` is told its heartbeats. */
+/** Runs an activity and adds its heartbeats to `beats`. */
 export async function run<I, O, B = unknown>(
   activity: (input: I) => Promise<O>,
   input: I,

@@ -1,4 +1,4 @@
-/** The shop as somebody's own environment, over the protocol: without reference actions and rules, its tasks in two groups. */
+/** The shop as a user's own environment over the protocol, without reference actions and rules, its tasks in two groups. */
 import { spawn } from 'node:child_process';
 import process from 'node:process';
 import { createInterface } from 'node:readline';

@@ -117,7 +117,7 @@ export const labeled = (body: Body): string =>
     ),
   );
 
-/** What the endpoint says by itself; `instead` may say something else, or nothing of its own. */
+/** Answers each kind of question; `instead` may return another answer. */
 export const answers =
   (instead?: (body: Body) => string | undefined): Play =>
   (body, response) =>

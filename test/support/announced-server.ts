@@ -3,7 +3,7 @@ import { homeAt } from '../../src/cli/project';
 import { acquireLock, announce, clearState } from '../../src/cli/services/processes';
 
 export interface AnnouncedServer {
-  /** Where it is now; nothing where none runs. */
+  /** Announces the server's address; undefined if none runs. */
   isAt(address: string | undefined): void;
   /** Gives up the lock; the state file stays, as a killed supervisor leaves it. */
   release(): Promise<void>;

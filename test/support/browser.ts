@@ -24,7 +24,7 @@ async function executable(): Promise<string> {
 }
 
 export interface OpenBrowser {
-  /** What a page said that should not be said: errors, refused requests, requests that left it. */
+  /** Errors of a page, refused requests, and requests to other hosts. */
   problems: string[];
   open(o: { html?: string; url?: string; context?: BrowserContextOptions }): Promise<Page>;
   close(): Promise<void>;
@@ -65,7 +65,7 @@ export async function openBrowser(): Promise<OpenBrowser> {
   };
 }
 
-/** What axe finds on a page that was opened with `bypassCSP`: rules, each with its first place. Nothing is wider than the window either. */
+/** Returns the rules that axe finds violated on a page opened with `bypassCSP`, each with its first place. Content wider than the window counts. */
 export async function violationsOf(page: Page): Promise<[string, string | undefined][]> {
   await page.evaluate(readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8'));
   const { violations } = (await page.evaluate('axe.run({ resultTypes: ["violations"] })')) as {

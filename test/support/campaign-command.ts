@@ -1,11 +1,11 @@
 /** Runs commands in this process; what they print comes back as text, and their exit code. */
 import { createProgram, main } from '../../src/cli/main';
 
-/** Node says it whenever it comes to files that an earlier test of this process has left open. */
+/** Node's warning when it collects files that an earlier test of this process has left open. */
 const LEFT_OPEN =
   /^\(node:\d+\) Warning: Closing file descriptor \d+ on garbage collection\n|^\(Use `node --trace-warnings.*\n/gm;
 
-/** What is written while something is done, by stream, and what that comes to. `columns`: of a terminal; none is elsewhere. */
+/** Returns the result of `work` and its output by stream. `columns`: the width of a terminal; undefined if there is none. */
 export async function whilePrinting<Result>(work: () => Promise<Result>, columns?: number) {
   const output = { stdout: '', stderr: '' };
   const streams = [process.stdout, process.stderr];

@@ -53,7 +53,7 @@ export function newCampaign(name: string, lines: string): { home: Home; file: st
   return { home: homeAt(join(folder, 'home')), file };
 }
 
-/** What `run --json` says: a change of the campaign, or a note. */
+/** A line of `run --json`: a change of the campaign, or a note. */
 export interface Line {
   stage?: string;
   child?: string;

@@ -8,13 +8,13 @@ export type Body = { messages: { role: string; content: string }[] } & Record<st
 export type Play = (body: Body, response: ServerResponse) => object | undefined | Promise<object | undefined>;
 
 export interface ChatServer {
-  /** Of the API, with /v1. */
+  /** The API's address, with /v1. */
   url: string;
   requests: { body: Body; authorization: string | undefined; headers: IncomingHttpHeaders }[];
   /** Requests that were open side by side. */
   atOnce: number;
   play: Play;
-  /** What every answer says that it used. */
+  /** The `usage` of every answer. */
   usage?: object;
   close(): Promise<void>;
 }

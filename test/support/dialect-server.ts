@@ -12,24 +12,24 @@ import { startLoopback } from './loopback';
 export type Recorded = Record<string, { status: number; body: unknown }>;
 export const bodiesFile = join(__dirname, '..', 'fixtures', 'vllm.json');
 const recorded = JSON.parse(readFileSync(bodiesFile, 'utf8')) as Recorded;
-/** What of a body tests look at. */
+/** The fields of a body that tests read. */
 interface VllmBody {
   error?: { message: string };
   detail?: string;
   data?: object[];
   choices?: { message: object; logprobs: { content: object[] } }[];
 }
-/** What vLLM answered once. */
+/** A recorded answer of vLLM. */
 export const vllmAnswer = (to: string) => recorded[to] as { status: number; body: VllmBody };
 
 export interface DialectServer {
   url: string;
-  /** What was asked, in order: `POST /v1/...` with its body. */
+  /** The requests in order: `POST /v1/...` with its body. */
   requests: { call: string; body: Record<string, unknown> }[];
   adapters: Map<string, string>;
   /** Sockets that were opened. */
   connections: () => number;
-  /** What it says which base model it serves; undefined: nothing. */
+  /** The base model that it claims to serve; undefined: none. */
   root: string | undefined;
   /** Answers the next requests to score ids: the log-prob of each but the first; what it throws is refused. */
   score: (ids: readonly number[]) => number[];
@@ -39,7 +39,7 @@ export interface DialectServer {
   load?: (body: Record<string, unknown>, response: ServerResponse) => unknown;
   /** It takes from somewhere, under its name, what it is asked for and has not loaded. */
   fetches: boolean;
-  /** What /health answers. */
+  /** The status of /health. */
   health: number;
   close(): Promise<void>;
 }

@@ -18,7 +18,7 @@ export interface EmbeddedServer {
   /** The id of the base model that it serves, as it says itself. */
   base: string;
   stop(): Promise<void>;
-  /** By SIGKILL. */
+  /** Sends SIGKILL. */
   kill(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** A worker's environments, of which there is one kind for all specs and nobody pays for anything. */
+/** A worker's pool with one environment for all specs, without costs. */
 import type { EnvironmentPool } from '../../src/activities/environments';
 
 export const poolOf = (get: EnvironmentPool['get']): EnvironmentPool =>

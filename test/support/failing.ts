@@ -1,4 +1,4 @@
-/** What a failure is expected to be: its type, and words that its message has. */
+/** Matches a failure by its type and words of its message. */
 export const failing = (type: string, words: string | RegExp, more: object = {}): object => ({
   type,
   message: (typeof words === 'string' ? expect.stringContaining(words) : expect.stringMatching(words)) as string,

@@ -1,6 +1,6 @@
 /**
- * What holds after every disturbance: the campaign is the one that an undisturbed run makes, nothing finished was made again, and
- * nothing half-written and no process is left. Invariant: each violation is a sentence of its own; none is the only good end.
+ * Checks after every disturbance: the campaign equals that of an undisturbed run, no finished work was repeated, and no half-written
+ * file and no process is left. Invariant: each violation is a sentence of its own; a good end has none.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ const LEAST_TEXT = 20;
 export interface Allowances {
   /** The policy server is what fails: rollouts may end as broken, and are counted so. */
   broken?: boolean;
-  /** What was lost was made again: the store may hold more than the report counts. */
+  /** Lost results were made again, so the store may hold more than the report counts. */
   madeAgain?: boolean;
 }
 
@@ -44,7 +44,7 @@ export async function scoredIn(home: Home): Promise<ScoredRollout[]> {
   return (await Promise.all(batches.map(({ ref }) => readScored({ store, ref })))).flat();
 }
 
-/** What must not depend on disturbances: what was decided, and between which checkpoints. */
+/** Returns the decisions that must not depend on disturbances, with the checkpoints that were compared. */
 export function decisionsOf(report: Report): object {
   const steps = (training?: { iterations: { step: number }[] }) => training?.iterations.map(({ step }) => step) ?? [];
   const counted = report.rollouts?.byPurpose.filter(({ purpose }) => purpose === 'base_rollouts' || purpose === 'test');
@@ -138,7 +138,7 @@ function playedTwice(home: Home, report: Report, { madeAgain }: Allowances): str
   return found;
 }
 
-/** By what results are made of: a learner's own folder is not read again once it has ended. */
+/** Finds repeated training steps in the stored metrics; a learner's own folder is not read again once it has ended. */
 function trainedTwice(home: Home): string[] {
   return new StoredKeys(home).matching(/^training\/[0-9a-f]+\/metrics\/\d+\//).flatMap(({ key, ref }) => {
     const done = (wholeObject(home, ref.sha256) ?? '').split('\n').filter(Boolean);

@@ -59,7 +59,7 @@ const inTraining =
     return files.length > 0 ? random.pick(files) : undefined;
   };
 
-/** Of the newest checkpoint. */
+/** Returns the optimizer file of the newest checkpoint. */
 function checkpointFile(training: string): string | undefined {
   const steps = namesIn(training).flatMap((name) => /^checkpoint-(\d+)$/.exec(name)?.[1] ?? []);
   const last = Math.max(...steps.map(Number));

@@ -6,7 +6,7 @@ import type { ArtifactRef } from '../../src/domain/artifacts';
 import type { Home } from '../../src/cli/project';
 
 export interface StoredKey {
-  /** Of the entry. */
+  /** The file of the entry. */
   file: string;
   key: string;
   ref: ArtifactRef;
@@ -59,7 +59,7 @@ function readKey(file: string): StoredKey | undefined {
   }
 }
 
-/** What the store holds; undefined if it is not there or not whole. */
+/** Returns the object's content; undefined if it is missing or damaged. */
 export function wholeObject(home: Home, sha: string): string | undefined {
   const file = objectFile(home, sha);
   const body = existsSync(file) ? readFileSync(file) : undefined;
@@ -80,5 +80,5 @@ export function stepsOf(training: string): { step: number }[] {
   return lines.map((line) => JSON.parse(line) as { step: number });
 }
 
-/** Whether there is a chunk of an unfinished batch. */
+/** Returns true if there is a chunk of an unfinished batch. */
 export const hasChunks = (home: Home): boolean => filesBelow(artifacts(home, 'chunks')).length > 0;

@@ -1,6 +1,6 @@
 /**
- * The processes of a home. Invariant: whatever was started for it is found, also what nobody has written down: by its words, by its
- * environment, or by the files that it writes to.
+ * The processes of a home. Invariant: every process that was started for it is found, also without a record of it: by its arguments, its
+ * environment, or the files that it writes to.
  */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import type { Home } from '../../src/cli/project';
 
 export const services = ['temporal', 'policy-server', 'control-worker', 'rollouts-worker', 'gpu-worker'] as const;
 export type ServiceName = (typeof services)[number];
-/** A campaign file with a policy server of somebody else's has no such service. */
+/** A campaign with an external policy server has no such service. */
 export const workers = ['control-worker', 'rollouts-worker', 'gpu-worker'] as const;
 
 interface Found {
@@ -16,7 +16,7 @@ interface Found {
   words: string[];
 }
 
-/** What the file says; empty if there is none (any more), or if it is not ours to read. */
+/** Returns the file's text; empty if it is missing or not readable. */
 function text(file: string): string {
   try {
     return readFileSync(file, 'utf8');

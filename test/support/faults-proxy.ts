@@ -11,11 +11,11 @@ export type Misbehaviour =
   | 'busy 503'
   /** The connection breaks in the middle of the answer. */
   | 'cut off'
-  /** As if the server had been started anew: it knows no adapter. */
+  /** Simulates a restarted server, which has no adapter. */
   | 'unknown model'
   /** An answer that is not in the dialect. */
   | 'nonsense'
-  /** Nobody listens, not even to the question whether it lives. */
+  /** Refuses all connections, also for health checks. */
   | 'gone';
 
 const SLOW_MS = 4000;
@@ -30,7 +30,7 @@ const json = (status: number, error: object): Refusal => ({
   type: 'application/json',
   body: JSON.stringify({ error: { ...error, code: status } }),
 });
-/** What is answered in place of the server. */
+/** The answers in place of the server. */
 const refusals: Partial<Record<Misbehaviour, Refusal>> = {
   'error 500': json(500, { message: 'out of memory', type: 'InternalServerError' }),
   'busy 503': json(503, { message: 'no capacity', type: 'ServiceUnavailable' }),
@@ -47,7 +47,7 @@ export interface Proxy {
   replace(url: string): void;
   /** Completions that were disturbed. */
   disturbed: number;
-  /** What servers that took the first one's place answered to requests for a completion. */
+  /** Completions by servers that replaced the first one. */
   answersOfOthers: string[];
   close(): Promise<void>;
 }

@@ -93,7 +93,7 @@ export class Session {
     if (next && this.hasBegun(next)) this.notes.push(`${phase} was over`);
   }
 
-  /** In the order of the phases what is on the disk tells first; the router's first rollouts are like others. */
+  /** Reads the phase from the files on disk where they show it; the router's first rollouts look like others. */
   private hasBegun(phase: Phase): boolean {
     switch (phase) {
       case 'base rollouts':
@@ -151,7 +151,7 @@ export class Session {
     if (!(await this.seen(back, `${name} to come back`))) this.notes.push(`it ended before ${name} came back`);
   }
 
-  /** Kills all that runs, at once, the supervisor first: nobody is left to mend anything. */
+  /** Kills all processes at once, the supervisor first, so that no process is left to recover. */
   async killEverything(): Promise<void> {
     const found = processesOf(this.home);
     for (const { pid } of [{ pid: this.run.child.pid ?? Number.NaN }, ...found]) signal(pid, 'SIGKILL');

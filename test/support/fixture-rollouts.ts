@@ -10,7 +10,7 @@ import { rolloutSchema, type ScoredRollout } from '../../src/domain/rollout';
 
 export const fixtures = resolve(__dirname, '..', 'fixtures');
 
-/** What is left out of a line: the same everywhere, or nothing that an analyst looks at. */
+/** Fields that are left out of a line: they are the same everywhere, or analysts do not read them. */
 const unkept = { status: 'scored', rows: [], usage: { promptTokens: 0, completionTokens: 0 }, seconds: 0 } as const;
 /** In place of the first message where it is the environment's policy: it would be most of the file. */
 const POLICY = 'the policy of description.json';

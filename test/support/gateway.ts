@@ -98,7 +98,7 @@ export async function startServing(o: {
   concurrency?: number;
 }) {
   const { store, served, url, limits, apiKey, concurrency = 64 } = o;
-  // What is merged already is found.
+  // Merged adapters are already in the store.
   const merge = createMerger({ store, python: 'none' });
   const client = createPolicyClient({ store, merge, url, concurrency });
   const logged: string[] = [];

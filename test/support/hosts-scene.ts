@@ -21,7 +21,7 @@ const model = join(repository, 'models', 'base');
 const POOL = 'hosts';
 const portOf = (address: string): number => Number(/\d+$/.exec(address)?.[0]);
 
-/** What the hosts have in common. */
+/** The services that the hosts share. */
 export class Between {
   private campaigns = 0;
   private hosts: Host[] = [];
@@ -100,7 +100,7 @@ interface BeginOptions {
   steps?: number;
   /** Lines of the campaign file beside those that all have. */
   more?: string;
-  /** What the processes of a host have in their environment beside what all have. */
+  /** Additional environment variables of the processes of a host. */
   settings?: Partial<Record<HostName, Record<string, string>>>;
 }
 
@@ -133,7 +133,7 @@ export class Scene {
   }
 
   async report(): Promise<Report> {
-    // On a busy machine a look may find nobody in time.
+    // On a busy machine a query may time out.
     const status = () => this.command('status', this.name, '--json').catch(() => '{}');
     const hasEnded = async () => (JSON.parse(await status()) as { status?: string }).status === 'COMPLETED';
     await until('the campaign ends', 1800, hasEnded);
@@ -146,7 +146,7 @@ export class Scene {
     return openS3Store({ url: this.control.env['CAMPAIGN_STORE']!, cache, cacheBytes: 1e9 });
   }
 
-  /** Of every training, what its result says. */
+  /** Reads the result of every training. */
   async results() {
     const before = { ...process.env };
     Object.assign(process.env, this.between.s3.env);

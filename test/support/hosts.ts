@@ -54,7 +54,7 @@ export async function startWire(target: number): Promise<Wire> {
     cut: () => (isCut = true),
     mend() {
       isCut = false;
-      // What was lost on the way is not made up for: both sides begin anew.
+      // Lost bytes are not sent again: both sides open new connections.
       for (const [near, far] of pairs) for (const one of [near, far]) one.destroy();
     },
     delay: (ms) => (delayMs = ms),
@@ -92,7 +92,7 @@ export class Host {
     return new Host(o.name, o.folder, ...wires, o.settings);
   }
 
-  /** What a process of this host has in its environment. */
+  /** The environment variables of a process of this host. */
   get env(): NodeJS.ProcessEnv {
     return {
       ...process.env,
@@ -167,7 +167,7 @@ export class Host {
     });
   }
 
-  /** Whether a training's learner has rollouts that it has not learned from yet. */
+  /** Returns true if a training's learner has rollouts that it has not learned from yet. */
   isUpdating(name: string): boolean {
     const folder = trainingsOf(this.home).find((one) => basename(one) === name) ?? '';
     const changedMs = (file: string) => statSync(join(folder, file), { throwIfNoEntry: false })?.mtimeMs ?? 0;

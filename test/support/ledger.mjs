@@ -1,6 +1,6 @@
 /**
  * A small environment as a process, honest but for the one violation that its argument names: accounts hold money, the agent moves some of
- * it. Tasks name an account and an amount; what is wanted is one payment, and that the user is told the rest.
+ * it. Tasks name an account and an amount; the goal is one payment, and a message with the rest to the user.
  */
 import process from 'node:process';
 import { createInterface } from 'node:readline';

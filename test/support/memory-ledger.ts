@@ -1,4 +1,4 @@
-/** Ledgers for one test: in memory, without a budget, where what was kept can be looked at; and one that nobody may ask. */
+/** Ledgers for one test: one in memory without a budget, whose replies can be read, and one that refuses every call. */
 import type { Asking, Ledger, ModelReply } from '../../src/llm/model';
 
 export interface MemoryLedger extends Ledger {
@@ -33,5 +33,5 @@ const refuse = async () => {
   throw new Error('nothing may be asked here');
 };
 
-/** For parts that ask no language model: whoever asks after all is told so. */
+/** A ledger for code that must not ask a language model: every call fails. */
 export const noLedger: Ledger = { find: refuse, permit: refuse, keep: refuse, count: refuse };

@@ -1,4 +1,4 @@
-/** What the endpoint of a language model does, well or badly: for `play` of a chat server. */
+/** Correct and faulty behaviours of a language model's endpoint, for `play` of a chat server. */
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Play } from './chat-server';

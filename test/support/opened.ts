@@ -1,4 +1,4 @@
-/** What a test opens, closed after it. */
+/** Closes after each test the resources that it opened. */
 const ends: (() => unknown)[] = [];
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();

@@ -23,7 +23,7 @@ interface PaidRequest {
 
 export interface PaidEndpoint extends Pick<ChatServer, 'url' | 'close'> {
   requests: PaidRequest[];
-  /** Of one reply. */
+  /** The duration of one reply. */
   replyMs: number;
 }
 

@@ -6,7 +6,7 @@ import type { Rollout, ScoredRollout } from '../../src/domain/rollout';
 type Needed = 'environment' | 'policy' | 'tasks' | 'store' | 'client';
 type Batch = Pick<RollOutOptions, Needed> & Partial<RollOutOptions>;
 
-/** One attempt at each task, sampled as it comes, unless told otherwise. */
+/** Options for one attempt at each task at temperature 1, unless `o` changes them. */
 export const batchOf = (o: Batch): RollOutOptions => ({
   campaign: 'one',
   attempts: 1,

@@ -16,7 +16,7 @@ const isBelow = (pid: number): boolean => pid > 1 && (pid === process.pid || isB
 /** Options of an agent that a test is not about. */
 export const agentLimits = { version: '1', readOnlyTools: [], maxSteps: 20, silenceSeconds: 60 };
 
-/** The living processes with this word on their command line, whoever has started them. */
+/** Returns all living processes with this word on their command line. */
 export const processesWith = (word: string): number[] =>
   readdirSync('/proc')
     .map(Number)

@@ -292,7 +292,7 @@ export const gamedFixture = (): ReportDraft => {
   return draft;
 };
 
-/** With many sums of adapters, and all that a learned router says of itself. */
+/** A report with many merged adapters, and all fields of a learned router. */
 export function learnedFixture(draft = reportFixture()): ReportDraft {
   const { router, arms } = draft;
   const like = arms!.find(({ role }) => role === 'adapter')!;

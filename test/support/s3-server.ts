@@ -12,7 +12,7 @@ const WEED = process.env['WEED'] ?? resolve(__dirname, '../../.venv-s3/bin/weed'
 const credentials = { accessKeyId: 'test', secretAccessKey: 'test-secret' };
 
 export interface S3Server {
-  /** What a process needs to reach it. */
+  /** The environment variables with which a process reaches it. */
   env: Record<string, string>;
   client: S3Client;
   kill(): Promise<void>;

@@ -41,5 +41,5 @@ export function scriptedPolicy(
   return client;
 }
 
-/** How many turns the policy has had in this conversation. */
+/** Returns the number of the policy's turns in this conversation. */
 export const turnOf = (messages: Message[]): number => messages.filter(({ role }) => role === 'assistant').length;

@@ -29,7 +29,7 @@ async function attempt(home: string, url: string, killAt: number, budget: Budget
     const task = messages.find(({ role }) => role === 'user')!.content;
     const turn = turnOf(messages);
     if (turn === 0 && conversations++ === killAt) {
-      // What was scored before is durable by then.
+      // Earlier scores are durable by then.
       await sleep(300);
       process.kill(process.pid, 'SIGKILL');
     }

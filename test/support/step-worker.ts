@@ -8,7 +8,7 @@ import { serveQueues } from '../../src/workers/worker';
 const nothing = {
   home: '',
   environments: { close: () => Promise.resolve() },
-  store: { id: () => Promise.resolve('nobody opens it') },
+  store: { id: () => Promise.resolve('never opened') },
 } as unknown as Dependencies;
 
 async function work(name: string): Promise<string> {

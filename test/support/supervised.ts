@@ -19,7 +19,7 @@ interface Supervised {
   /** Notes of restarts, and all others. */
   restarts: string[];
   notes: string[];
-  /** Of the first service. */
+  /** The process id of the first service. */
   pid: () => number | undefined;
   /** Waits until another process than `pid` runs. */
   isReplaced: (pid: number | undefined) => Promise<boolean>;

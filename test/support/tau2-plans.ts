@@ -27,7 +27,7 @@ const userCalls = (actions: Action[]): UserMessage => ({ role: 'user', content: 
 const withIds = (actions: Action[]) =>
   actions.map(({ name, arguments: values }, n) => ({ id: `${name}-${n}`, name, arguments: values }));
 
-/** One call a message; the agent hands over to the user for the user's part and tells what is to be told; the user ends it. */
+/** A plan with one call a message: the agent hands over for the user's part and gives the required information; the user ends it. */
 export function rightPlan({ actions, tell }: Solution): Plan {
   const plan: Plan = { agent: [], user: [] };
   let acting: 'assistant' | 'user' = 'assistant';

@@ -18,7 +18,7 @@ import { scriptedRollouts } from './scripted-rollouts';
 
 export type Domain = Tau2Domain;
 
-/** What each of the two says, in order; the agent begins after the user's first message. */
+/** The messages of both sides, in order; the agent begins after the user's first message. */
 export interface Plan {
   agent: (AssistantMessage | 'context is full')[];
   user: UserMessage[];
@@ -30,7 +30,7 @@ export const checkout = process.env.TAU2_CHECKOUT;
 
 export interface Options {
   domains: Domain[];
-  /** What a judge says of a task's assertion. */
+  /** A judge's verdict on a task's assertion. */
   isMet?: (assertion: string) => boolean;
   processes?: number;
   silenceMs?: number;
@@ -69,7 +69,7 @@ export function openTau2(plans: Plans, { domains, processes = 1, isMet = () => t
   };
 }
 
-/** By question. */
+/** Judgements by question. */
 const judgements = new Map<string, string>();
 
 /** Judges by the assertion alone; the user has said in the conversation which task it is about. */
@@ -119,7 +119,7 @@ export async function rollouts({
   }
 }
 
-/** What tau2-bench's own evaluator says of them, in a process that holds nothing of the bridge. */
+/** Scores rollouts with tau2-bench's own evaluator, in a process without the bridge. */
 export function officially(recorded: Rollout[]): { reward: number; breakdown: Record<string, number> }[] {
   const lines = recorded.map((rollout) => `${JSON.stringify({ ...rollout, rows: [] })}\n`).join('');
   return JSON.parse(run('bridges.tests.official', [], `${JSON.stringify(Object.fromEntries(judgements))}\n${lines}`));

@@ -1,4 +1,4 @@
-/** What stands before a Temporal cluster in the world: TLS with certificates of an authority of its own, client certificates, an API key. */
+/** A proxy like those of real Temporal clusters: TLS with certificates of an authority of its own, client certificates, an API key. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { type ClientHttp2Session, connect, constants, createSecureServer, type ServerHttp2Stream } from 'node:http2';
@@ -25,10 +25,10 @@ export function makeCertificates(folder: string, ...names: string[]): (name: str
 }
 
 interface ProxyOptions {
-  /** Of the server behind. */
+  /** The address of the server behind it. */
   address: string;
   server: { cert: string; key: string };
-  /** Whose client certificates it wants. */
+  /** The authority whose client certificates it requires. */
   clients?: string;
   apiKey?: string;
   /** Calls that only an operator may make. */

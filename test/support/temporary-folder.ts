@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const made = (): string => mkdtempSync(join(tmpdir(), 'campaign-test-'));
-/** What a test has started may still write there. */
+/** Retries the removal, because processes of a test may still write there. */
 const remove = (folder: string): void => rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
 
 /** One for all tests of the file, or of the `describe` that it is called in. */

@@ -1,9 +1,9 @@
-/** Files of a home are damaged, between two runs and while one runs: what can't be mended is made anew, and nothing else is. */
+/** Files of a home are damaged between two runs and during one: only results that can't be repaired are made again. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { damageAll, ways, type PlaceName, type Way } from '../../support/faults-damage';
 import type { Scenario } from '../../support/faults-scenario';
 
-/** Of a campaign that has stopped after its router. */
+/** Places in the home of a campaign that has stopped after its router. */
 const groups: Record<string, PlaceName[]> = {
   'what was found out': ['batch', 'labels', 'candidates', 'key entry', 'provenance'],
   environments: ['module', 'calibration'],
@@ -11,7 +11,7 @@ const groups: Record<string, PlaceName[]> = {
   'router and records': ['router', 'status.json', 'report.json'],
 };
 
-/** What a run that ended in order leaves unread, or not at all: the metrics of a training that has ended, and where the server is. */
+/** Files that matter only after a kill: the metrics of a training, and the server's address. */
 const OF_A_KILLED_RUN: PlaceName[] = ['metrics.jsonl', 'run.json'];
 
 const betweenRuns = (name: string, kinds: readonly PlaceName[], way: Way): Scenario => ({
@@ -26,7 +26,7 @@ const betweenRuns = (name: string, kinds: readonly PlaceName[], way: Way): Scena
   },
 });
 
-/** What a trainer and the next run would go on from, after everything was killed. */
+/** Damages the files from which a trainer and the next run would resume after everything was killed. */
 const trainersFiles = (way: Way): Scenario => ({
   name: `damage: files of a killed training, ${way}`,
   file: 'small',

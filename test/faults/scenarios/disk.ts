@@ -8,7 +8,7 @@ import type { Scenario } from '../../support/faults-scenario';
 import type { Phase } from '../../support/faults-session';
 
 const FULL_SECONDS = 20;
-/** What the program wants free at its start; a tmpfs takes only what is in it. */
+/** Enough free space for the program's check at its start; a tmpfs uses only the memory of its files. */
 const SIZE = '4g';
 /** More than is written while the file system is made smaller. */
 const SPARE_BYTES = 32 * 1024 ** 2;

@@ -41,7 +41,7 @@ function keptIn({ home, keys }: Session): Map<string, KeptReply> {
   );
 }
 
-/** How often it was killed: as often as was to be, or else it ended before. */
+/** Kills the processes as often as `kills` says and returns the number of kills; it is smaller if the campaign ended earlier. */
 async function killAll(session: Session, { requests, replyMs }: PaidEndpoint, kills: Kills): Promise<number> {
   let [done, met] = [0, 0];
   const dueIn = (step: PaidStep): number =>
@@ -60,7 +60,7 @@ async function killAll(session: Session, { requests, replyMs }: PaidEndpoint, ki
   return done;
 }
 
-/** What was asked again although it was kept, paid beyond what was under way, or not counted. */
+/** Returns the problems: replies that were requested again although kept, paid beyond those in flight, or not counted. */
 async function overpaid(session: Session, { requests }: PaidEndpoint, kills: number): Promise<string[]> {
   const questions = new Set(requests.map(({ question }) => question));
   const kept = keptIn(session);

@@ -33,7 +33,7 @@ async function prepare(session: Session): Promise<string> {
 const misbehaving = (how: Misbehaviour, share: number, seconds: number): Scenario => ({
   name: `policy server: ${how}`,
   file: 'small',
-  // A batch waits for a server that is away or slow; only what it answers wrongly can break a rollout.
+  // A batch waits for an unavailable or slow server; only a wrong answer can break a rollout.
   allow: { broken: !['gone', 'slow'].includes(how) },
   prepare,
   async act(session) {
@@ -75,7 +75,7 @@ const forgetful: Scenario = {
   },
 };
 
-/** Whether a step of the campaign, or of a child, waits for another attempt after a WrongBaseModel. */
+/** Returns true if a step of the campaign, or of a child, waits for another attempt after a WrongBaseModel. */
 async function refusesTheBase({ home }: Session): Promise<boolean> {
   const seen = JSON.parse(await command(home, 'status', CAMPAIGN, '--json')) as Snapshot;
   const steps = [seen, ...seen.children].flatMap(({ activities }) => activities);
@@ -118,8 +118,8 @@ const replaced: Scenario = {
 
 const TOLD = 3;
 /**
- * Of the first tokens in an answer, as a rollout keeps them: so many digits are not the same in two answers by chance. Nothing of an answer that
- * is an error, or shorter.
+ * Returns the log-probs of an answer's first tokens, as a rollout keeps them: two answers do not share so many digits by chance. Empty for an
+ * error or a shorter answer.
  */
 function firstLogprobs(body: string): string[] {
   const { choices = [] } = JSON.parse(body) as { choices?: { logprobs: { content: { logprob: number }[] } }[] };

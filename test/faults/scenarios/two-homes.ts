@@ -12,7 +12,7 @@ import type { Session } from '../../support/faults-session';
 const NAME = 'neighbour';
 const TASKS = 20;
 
-/** What the neighbour's report and store say that they should not. */
+/** Returns the errors in the neighbour's report and store. */
 async function wrongIn(neighbour: Home, session: Session): Promise<string[]> {
   const report = reportOf(neighbour, NAME);
   const { scored, broken } = report.rollouts ?? {};

@@ -47,7 +47,7 @@ describe('the interface', () => {
   const longKey = `({ reward: 1, breakdown: { ['z'.repeat(900000)]: 1 } })`;
 
   it.each<[string, Changes, (m: EnvironmentModule) => Promise<unknown>, RegExp]>([
-    ['a silent step', answer('[]'), spoken, /^step: nothing is said and the episode goes on/],
+    ['a silent step', answer('[]'), spoken, /^step: nothing is said and the episode continues/],
     ['an unanswered call', said(`'x'`), called, /call_0" is not answered/],
     ['an answer to nobody', answer(`[${toolAnswer('z')}]`), called, /"z", which is no open call/],
     ['a second answer', answer(`Array(2).fill(${toolAnswer('call_0')})`), called, /no open call/],
