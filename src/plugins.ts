@@ -1,4 +1,4 @@
-/** Loads plug-ins that a campaign file or a worker's flags name; nothing that comes from Temporal or a store is ever loaded. */
+/** Loads plug-ins that a campaign file or a worker's flags name; code from Temporal or a store is never loaded. */
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
@@ -85,7 +85,7 @@ interface Made {
   readonly identity: Identity;
 }
 
-/** Puts the plug-in into the identity of what a kind makes, and so into the keys of its results. */
+/** Adds the plug-in to the identity of a kind's implementation, and so to the keys of its results. */
 const partOf =
   (plugin: string) =>
   <M extends Made, Context, K extends Kind<M | Promise<M>, Context>>(kind: K): K => {
@@ -104,7 +104,7 @@ function readEvaluation(kind: string, given: unknown): Evaluation {
   throw new OutsideFailure('BadEnvironment', `${problem}; return what docs/environments.md says of evaluate`);
 }
 
-/** Puts the plug-in into the description of an environment, and so into the keys of its rollouts, and checks its rewards. */
+/** Adds the plug-in to the description of an environment, and so to the keys of its rollouts, and checks its rewards. */
 const targetOf =
   (plugin: string) =>
   (kind: EnvironmentKind): EnvironmentKind => ({

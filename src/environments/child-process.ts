@@ -1,6 +1,6 @@
 /**
- * Starts every program of a target, in a namespace of its own where there can be one, and reads the lines that it writes. Invariant: all that the
- * program has started is killed when it ends, when it is killed, and when this process is gone. Lines are read in linear time and bounded memory.
+ * Starts every program of a target, in its own namespace where possible, and reads its lines. Invariant: all processes that the program has started are
+ * killed when it ends, when it is killed, and when this process is gone. Lines are read in linear time and bounded memory.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -40,7 +40,7 @@ const STDERR_LENGTH = 4 * 1024;
 /** The variable by which the processes of a program are found where there is no namespace. */
 const MARK = 'CAMPAIGN_PROGRAM';
 
-/** Waits for the end of its input, which comes when this process is gone; then gives the program the time to see the end of its own. */
+/** Shell script that waits for the end of its input, which this process's death causes, gives the program time to end, and kills its group. */
 const GUARD = `read -r _; sleep ${CLOSE_MS / 1000}; kill -s KILL -- "-$1"
   for file in $(grep -lsz "^${MARK}=$2$" /proc/[0-9]*/environ); do file=\${file%/*}; kill -s KILL "\${file##*/}"; done`;
 
@@ -166,7 +166,7 @@ function isMarked(pid: number, mark: string): boolean {
   }
 }
 
-/** A negative number is that of a group: nothing is left of most groups whose leader has ended. */
+/** Kills a process, or a group (negative number), if it exists. Most groups are empty once their leader has ended. */
 function killIfThere(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
@@ -176,8 +176,8 @@ function killIfThere(pid: number): void {
 }
 
 /**
- * Characters of one line. The largest honest one is the list of a large benchmark's tasks: 100,000 of them take about 10 MB. JSON of this
- * size is read in a fraction of a second, so that no line holds up a worker's heartbeats.
+ * Maximum characters of one line. The longest legitimate line lists the tasks of a large benchmark: 100,000 tasks take about 10 MB. JSON of this size is
+ * parsed in a fraction of a second, so that no line delays a worker's heartbeats.
  */
 export const MAX_LINE = 16 * 1024 * 1024;
 

@@ -1,6 +1,6 @@
 /**
- * One run of an environment's process and the requests to it. Every request ends; what is wrong with one answer fails
- * its request, and a process that ends, answers nonsense or stays silent fails all that are open.
+ * One run of an environment's process and the requests to it. Every request ends. A wrong answer fails its request; a
+ * process that ends, answers nonsense or times out fails all open requests.
  */
 import { hostname } from 'node:os';
 import type { z } from 'zod';
@@ -148,13 +148,13 @@ function answeredError(environment: string, method: Method, { code, message }: {
   return new EnvironmentError(type, { environment, method, problem, fix });
 }
 
-/** A line, and what is wrong with it where it answers no request that is open. */
+/** A line; `problem` and `fix` are reported if it answers no open request. */
 interface Answer {
   id: number | undefined;
   response?: Response;
   problem: string;
   fix: string;
-  /** Nothing that comes after it can be read. */
+  /** Later lines can't be read either. */
   isFatal?: boolean;
 }
 
@@ -192,7 +192,7 @@ const tooLong = (beginning: string): Answer => ({
   isFatal: true,
 });
 
-/** The request that a line answers, if it is meant to be an answer at all. */
+/** Returns the id of the request that a line answers; undefined if it is no answer. */
 function idIn(line: string): number | undefined {
   if (!line.startsWith('{')) return undefined;
   const ends = `${line.slice(0, 200)} ${line.slice(-200)}`;

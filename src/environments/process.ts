@@ -135,7 +135,7 @@ export function openProcessEnvironment({
     }
   }
 
-  /** Shows what the simulated user is given in place of its words, so that no model is asked and paid. */
+  /** Shows the simulated user's instructions instead of its words, so that no model is asked and paid. */
   const lookAtTask = (task: { id: string; seed: number }): Promise<object> =>
     withConnection(async (connection) => {
       const { close, start, user, userTools } = await openEpisode(connection, task);
@@ -284,7 +284,7 @@ async function beginEpisode({ connection, task, user, judge, signal, onUsage, on
       const first = await request('evaluate', { reason });
       if (!('judge' in first)) return first;
       if (!judge) throw lacking('evaluate', 'judge');
-      // All are waited for: each is paid for, also where another one fails.
+      // Waits for all answers, because each is paid for even if another one fails.
       const answers = await Promise.allSettled(first.judge.map((question) => judge.answer(question, outside('judge'))));
       const judgements = answers.map((answer) => {
         if (answer.status === 'rejected') throw answer.reason;

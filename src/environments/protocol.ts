@@ -1,6 +1,6 @@
 /**
- * The environment protocol: JSON-RPC 2.0, one message a line, on a process's stdin and stdout (docs/environments.md); what every answer must keep, and the
- * one error for what does not: it names method, problem and fix.
+ * The environment protocol: JSON-RPC 2.0, one message a line, on a process's stdin and stdout (docs/environments.md); the schemas of all answers, and the
+ * error for invalid ones, which names method, problem and fix.
  */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';

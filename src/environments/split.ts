@@ -11,13 +11,13 @@ export const planSchema = z.record(z.enum(subsets), ids);
 export type Plan = z.infer<typeof planSchema>;
 
 /**
- * The train and the validation tasks are disjoint parts of the train split; the router's are drawn from both;
- * the test tasks from the test split, but for its first `evaluation.skip`. Counts of the campaign file are upper limits: a small target gives what it has.
+ * Returns the tasks of each subset. Train and validation tasks are disjoint parts of the train split; the router's are drawn from both; test tasks are
+ * drawn from the test split after its first `evaluation.skip`. Counts of the campaign file are upper limits.
  */
 export function splitTasks(o: {
   campaign: Campaign;
   armKinds: readonly { kind: string; trainsOnTarget?: true }[];
-  /** The stage that it stops after: what only later ones need is not asked for. */
+  /** The stage that the campaign stops after. Needs of later stages are not checked. */
   until?: Stage | undefined;
   train: string[];
   test: string[];

@@ -56,7 +56,7 @@ async function openMixture(modules: readonly ArtifactRef[], { store }: Environme
   };
 }
 
-/** Every text and every tool once. Of tools with one name the first stands here; an episode offers its own. */
+/** Joins descriptions: every text and tool once. Tools of equal names are represented by the first; an episode offers its own. */
 function together(all: readonly EnvironmentDescription[]): Omit<EnvironmentDescription, 'name' | 'version'> {
   const offered = all.flatMap(({ tools }) => tools);
   return {

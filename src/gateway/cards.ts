@@ -1,6 +1,6 @@
 /**
- * The model card of an exported folder, in the hub's layout. Every figure stands with its interval, its n and the id that `campaign show` takes. Texts of
- * models and names of others are escaped: a public card shows them and obeys nothing in them.
+ * The model card of an exported folder, in the hub's layout. Every figure has its interval, its n and the id that `campaign show` accepts. Texts of models
+ * and foreign names are escaped, so that they can't add markup to a public card.
  */
 import { escapeMarkdown, plainLine } from '../domain/plain-text';
 import { policyNames } from '../domain/policies';

@@ -1,6 +1,6 @@
 /**
- * Which policy plays a conversation. Invariants: a conversation is routed once, by the messages before the agent's first answer, as the campaign's
- * evaluation was routed; it keeps its policy as long as it is known; only hashes of messages are kept.
+ * Assigns policies to conversations. Invariants: a conversation is routed once, by the messages before the agent's first answer, as in the campaign's
+ * evaluation; it keeps its policy as long as it is remembered; only hashes of messages are stored.
  */
 import { digest, seedOf, sha256 } from '../store/hash';
 import type { Context } from '../domain/environment';

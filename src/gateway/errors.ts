@@ -1,4 +1,4 @@
-/** Errors in OpenAI's shape. What a failure says of machines behind the gateway goes to its log, and never to a client. */
+/** Errors in OpenAI's shape. Details of machines behind the gateway are logged and never sent to a client. */
 import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { isFailure, OutsideFailure, type FailureType } from '../domain/failures';

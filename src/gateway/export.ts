@@ -119,7 +119,7 @@ const PACKAGE_FILES = [
   ...['README.md', '__init__.py', 'pyproject.toml', 'taskset.py'].map((file) => join('verifiers', file)),
   'process.py',
 ];
-/** Stands in their files for the environment's name. */
+/** Placeholder for the environment's name in the files. */
 const NAME = /synthesized_environment/g;
 
 export async function putPackage(
@@ -148,7 +148,7 @@ async function putEnvironments(
   }
 }
 
-/** Puts `(path)` in the place of what begins with one of these folders. */
+/** Returns a function that replaces paths below these folders by `(path)`. */
 function hider(paths: readonly string[]): (text: string) => string {
   const known = [...new Set(paths)].filter((path) => path.length > 1).sort((a, b) => b.length - a.length);
   if (known.length === 0) return (text) => text;

@@ -1,6 +1,6 @@
 /**
- * An exported campaign: `router.json` and what it names. Invariants: no file of it names a path outside it; what is read from it is stored as
- * `exported/<hash of its content>` alone, under no key that a campaign looks up, since anybody may have written the folder.
+ * An exported campaign: `router.json` and the files that it names. Invariants: its files name no path outside it; its content is stored as
+ * `exported/<hash of its content>`, under no key that a campaign looks up, since anyone may have written the folder.
  */
 import { cp, readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
@@ -43,7 +43,7 @@ const exportedRouterSchema = z.object({
 export type ExportedRouter = z.infer<typeof exportedRouterSchema>;
 export type ExportedOption = z.infer<typeof optionSchema>;
 
-/** Throws BadInput where it is none of ours, or of another version. */
+/** Throws BadInput if the folder is no export, or one of another version. */
 async function readExportedRouter(folder: string): Promise<ExportedRouter> {
   const file = join(folder, ROUTER_FILE);
   const text = await ifThere(readFile(file, 'utf8'));
@@ -104,7 +104,7 @@ async function checkLinks(folder: string): Promise<void> {
   }
 }
 
-/** Stores a folder under the hash of its files. What is put is a copy: the store's files can't be written. */
+/** Stores a copy of a folder under the hash of its files, because files of the store are read-only. */
 async function keepFiles(store: ArtifactStore, folder: string): Promise<ArtifactRef> {
   const files = await filesIn(folder);
   const hashes = await Promise.all(files.map(async (file) => [file, sha256(await readFile(join(folder, file)))]));

@@ -53,7 +53,7 @@ export async function answerOf<T>(o: {
   }
 }
 
-/** Characters quoted from an answer that was cut off: most of it should not have been written. */
+/** Characters quoted from an answer that was cut off because it was too long. */
 const QUOTED_OF_CUT_OFF = 4000;
 /** Characters quoted from an answer, even if the request becomes too long. */
 const LEAST_QUOTED = 1000;
@@ -158,7 +158,7 @@ function blocksIn(text: string): Block[] {
 
 const PROMPTS = join(projectRoot, 'prompts');
 const PLACE = /\{\{([A-Za-z]\w*)\}\}/g;
-/** Each file is read once, so that what is rendered is what the digest was made of. */
+/** Prompt files by name. Each is read once, so that prompts and their digest have the same content. */
 const files = new Map<string, ChatMessage[]>();
 
 /** Reads a prompt. A line `--- system`, `--- user` or `--- assistant` begins each message. */

@@ -199,7 +199,7 @@ const usageSchema = z
 
 class NoCompletion extends Error {}
 
-/** No answer has so many characters. Reading a longer one would stop the other work of the process. */
+/** Maximum characters of an answer. Parsing a longer one would block the process. */
 const LONGEST = 4_000_000;
 
 async function* partsOf(answer: AsyncIterable<ChatCompletionChunk> | ChatCompletion): AsyncGenerator<unknown> {
@@ -248,7 +248,7 @@ function usageOf(body: object, { text, refusal, thought, calls }: PartialAnswer)
 /** A shorter key may be an ordinary word, such as the `none` of servers that take any key. */
 const SHORTEST_KEY = 16;
 
-/** An endpoint may repeat what it was sent. */
+/** Removes the key from a text: an endpoint may echo the request. */
 const withoutKey = (text: string, key: string | undefined): string =>
   key === undefined || key.length < SHORTEST_KEY ? text : text.replaceAll(key, '(key)');
 

@@ -1,6 +1,6 @@
 /**
- * A language model behind any OpenAI-compatible endpoint. A kept reply is never paid for again; equal questions of one process are asked one after the
- * other, so that the first reply serves all; one question is one request. Every error leaves as an OutsideFailure.
+ * A language model behind any OpenAI-compatible endpoint. A stored reply is never paid for again. Equal questions of one process are asked one at a time, so
+ * that the first reply serves all. One question is one request. Every error is thrown as an OutsideFailure.
  */
 import { digest } from '../store/hash';
 import { createLimit, createTurns } from '../domain/concurrency';

@@ -1,5 +1,5 @@
 /**
- * Models that play simulated users and judges. One call is one request, with bounded concurrency. An answer holds words or calls. Every error leaves as
+ * Models that play simulated users and judges. One call is one request, with bounded concurrency. An answer holds words or calls. Every error is thrown as
  * an OutsideFailure, so that its rollout is broken and never scored.
  */
 import { createLimit } from '../domain/concurrency';

@@ -11,7 +11,7 @@ import { getOrMake } from '../domain/maps';
 import { groupBy } from '../domain/statistics';
 import { spentSchema, sumOf, total, type Budget, type PayingRole, type Spent } from '../domain/endpoints';
 
-/** Payments are settled at the end of each step, and this often while it spends: a kill costs the report's table no more than the payments since. */
+/** Interval at which payments are recorded during a step, ms. After a kill the report lacks at most the payments of one interval. */
 const SETTLE_MS = 5_000;
 /** The part of the budget that a process reserves beside the requests under way, and the part of the rest where that is less. */
 const SLICE = 0.01;
@@ -30,7 +30,7 @@ const add = (amounts: readonly Amount[]): Amount => ({
 });
 
 const recordSchema = z.object({
-  /** The process that wrote it: no two of them write the same text. */
+  /** Id of the process that wrote it, so that no two processes write the same text. */
   by: z.string(),
   spent: z.array(spentSchema),
   payments: z.record(z.string(), z.number()),
@@ -53,7 +53,7 @@ class Spending {
   private text: string | undefined;
   private record = EMPTY;
   private isCurrent = false;
-  /** A record whose writing failed. It may be there all the same, so it is written again as it is. */
+  /** A record whose writing failed. It may exist nevertheless, so the same text is written again. */
   private attempt: Attempt | undefined;
   private payments: Payment[] = [];
   private settledMs = -Infinity;

@@ -24,7 +24,7 @@ export function baseFolder({ path, hub = '', revision = 'main' }: BaseModel): st
   return join(model, 'snapshots', commit ?? revision);
 }
 
-/** Returns the id of a model that is named by commit, as trainer/model_folder.py says it of the folder; undefined for others. */
+/** Returns the id of a model that is named by commit, equal to the id that trainer/model_folder.py computes from the folder; undefined for others. */
 export const hubId = ({ hub, revision = '' }: BaseModel): string | undefined =>
   hub !== undefined && COMMIT.test(revision) ? `${hub}@${revision.slice(0, 12)}` : undefined;
 

@@ -64,7 +64,7 @@ export async function runPython(program: Program): Promise<void> {
     throw new OutsideFailure('PythonFailed', cause, error);
   });
   if (code === 0) return;
-  // The kernel kills so when memory runs out, and nothing else says it.
+  // The kernel sends SIGKILL when memory runs out; there is no other sign of it.
   const reason =
     killedBy === 'SIGKILL' ? ' (memory ran out? take a smaller base model, or give the machine more memory)' : '';
   const how = killedBy ? `was killed by ${killedBy}${reason}` : `ended with code ${code}`;

@@ -46,7 +46,7 @@ export function openPolicyServer(options: PolicyServerOptions) {
   const endpoint = openHttpServer({ url, key: apiKey, dispatcher: pool });
   let losses = 0;
   pool.on('disconnect', (_origin, _targets, error) => {
-    // A connection that this client closed because it was idle is no sign of it, as long as another one is open.
+    // Closing an idle connection is no sign of a replaced server as long as another connection is open.
     if (!(error instanceof errors.InformationalError) || pool.stats.connected === 0) losses++;
   });
 

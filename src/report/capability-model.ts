@@ -1,4 +1,4 @@
-/** Selection, capabilities and trainings in report.json. Invariant: a text is quoted as it stands in the artifact, or says how much of it is left out. */
+/** Selection, capabilities and trainings in report.json. Invariant: a text is quoted as in the artifact, or states how much is left out. */
 import type { Waiting } from '../domain/approval';
 import type { ArtifactRef, Figure } from '../domain/artifacts';
 import type { CalibrationReport, SelfTest } from '../domain/calibration';
@@ -52,7 +52,7 @@ export interface ReportedRound {
         meanReward: Figure;
         successRate: Figure;
         informative: Figure;
-        /** Says which branches the verdict is over, where the base has mastered the others. */
+        /** Names the branches that the verdict covers, if the base has mastered the others. */
         judged?: string | undefined;
       })
     | undefined;
@@ -75,7 +75,7 @@ export interface ReportedTraining {
   steps: number;
   /** The B matrices of its LoRA are 0 after the last step, so that the adapter is the base model. */
   unchanged?: true | undefined;
-  /** All that it trained, also past the best step. */
+  /** All training rollouts, also those after the best step. */
   rollouts: Figure;
   /** From the trainer's metrics; absent where no trainer ran, or without rollouts. */
   rewardCurve?: (LearnerCurves & { from: ArtifactRef[] }) | undefined;
@@ -126,7 +126,7 @@ export interface ReportedCapability extends Lacking {
     | {
         /** Held-out seeds of the synthesized environment, or held-out tasks of `tasks`. */
         synthesized: BeforeAfter;
-        /** These seeds chose between several iterations: what is `after` is the best of them, and above what other seeds would show. */
+        /** These seeds also chose between several iterations, so `after` is biased upwards (selection bias). */
         chose?: true | undefined;
         /** The held-out seeds of each branch, where instances have branches. */
         branches?: BranchComparison[] | undefined;

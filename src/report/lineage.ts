@@ -1,6 +1,6 @@
 /**
- * Lineage: from a figure or an artifact back to the batches of rollouts behind it, by the provenance that every artifact has. Invariant: an
- * artifact stands once in it, at the first place that leads to it.
+ * Lineage: leads from a figure or an artifact back to its batches of rollouts, by the provenance of every artifact. Invariant: an artifact is listed once,
+ * at the first place that leads to it.
  */
 import type { ArtifactStore } from '../store/store';
 import { type ArtifactRef, type Figure, figuresIn } from '../domain/artifacts';
@@ -33,7 +33,7 @@ interface Lineage {
   figure?: Figure;
   /** Inputs of the start, each followed by its own inputs. */
   steps: LineageStep[];
-  /** Over all batches; a rollout that several hold is counted once, as scored if one of them has it scored. */
+  /** Totals over all batches. A rollout of several batches counts once, as scored if it is scored in one of them. */
   totals: RolloutCounts & { batches: number };
 }
 
@@ -45,7 +45,7 @@ export class UnknownStartError extends Error {
   }
 }
 
-/** Walks back from artifacts. `nearest`: not to what batches of rollouts were made from. */
+/** Walks back from artifacts. `nearest` stops at batches of rollouts. */
 async function walk(store: ArtifactStore, from: readonly ArtifactRef[], { nearest = false } = {}) {
   const steps: LineageStep[] = [];
   const batches = new Map<string, Outcome[]>();
@@ -118,7 +118,7 @@ const stepLine = ({ depth, ref, producer, key, rollouts, problem }: LineageStep)
     .filter(Boolean)
     .join('  ');
 
-/** The steps, each under what was made from it, and their totals, without a last newline. */
+/** Formats the steps, each below its result, and the totals, without a final newline. */
 export const lineageText = ({ figure, steps, totals }: Lineage): string =>
   [
     ...(figure ? [`${figure.id}  ${measuredText(figure)}, n ${figure.n}`] : []),

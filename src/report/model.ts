@@ -32,9 +32,9 @@ export interface Arm {
   kind?: string | undefined;
   /** Capabilities whose environments the baseline trains on. */
   builtOn?: string[] | undefined;
-  /** Another row of which it is the very policy: the two are samples of one. */
+  /** Another row with the same policy: both rows are samples of one policy. */
   sameAs?: string | undefined;
-  /** Training rollouts spent to choose what is evaluated from; of a baseline those within what the routed policy spent. */
+  /** Training rollouts behind the choice of the evaluated policy; for a baseline, those within the budget of the routed policy. */
   trainingRollouts: Figure;
   /** All rollouts that the policy needed, for any purpose except the test. */
   allRollouts: Figure;
@@ -175,7 +175,7 @@ export interface Report {
   doubts: VerdictSentence[];
 }
 
-/** A report before what follows from its figures is computed. */
+/** A report without the parts that are computed from its figures. */
 export type ReportDraft = Omit<Report, 'doubts' | 'recommendation' | 'capabilities' | 'schemaVersion'> & {
   capabilities?: CapabilityDraft[] | undefined;
 };
@@ -188,7 +188,7 @@ const fileSchema = z.looseObject({
   doubts: z.array(z.object({ text: z.string() })),
 });
 
-/** Reads what this program wrote. @throws a SyntaxError or a ZodError for another text or form. */
+/** Parses report.json of this version. @throws a SyntaxError or a ZodError for any other text. */
 export function parseReport(text: string): Report {
   const report: unknown = JSON.parse(text);
   fileSchema.parse(report);

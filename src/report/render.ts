@@ -1,6 +1,6 @@
 /**
- * Renders a report. Invariants: the verdict is computed here from the figures, whatever came in; report.json and report.html hold the same; the page is
- * made of report.json alone.
+ * Renders a report. Invariants: the verdict is always computed here from the figures; report.json and report.html have the same content; the page is
+ * rendered from report.json alone.
  */
 import { reportHtml } from './html';
 import { type Report, REPORT_VERSION, type ReportDraft } from './model';
@@ -15,7 +15,7 @@ export function completeReport(draft: ReportDraft): Report {
   return { ...complete, schemaVersion: REPORT_VERSION, doubts: doubtsOf(complete) };
 }
 
-/** The two files' texts: report.json (indented) and report.html; and what the report says first. */
+/** The two files' texts: report.json (indented) and report.html; and the report's first sentences. */
 export const renderReport = ({ report }: { report: ReportDraft }) => {
   const complete = completeReport(report);
   return { json: `${JSON.stringify(complete, null, 2)}\n`, html: reportHtml(complete), verdict: verdictOf(complete) };

@@ -98,7 +98,7 @@ const isPlain = (value: unknown): value is Plain => ['string', 'number', 'boolea
 const isListOfTexts = (value: unknown): boolean =>
   Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'string');
 
-/** Values under a name, or under that of one of them (`item_id` for `item_ids`), in JSON texts in order. */
+/** Returns the values of a field, or of its singular (`item_id` for `item_ids`), in JSON texts in order. */
 export function valuesNamed(name: string, texts: readonly string[]): Plain[] {
   const names = [name, name.replace(/s$/, '')];
   return texts.flatMap((text) => {

@@ -29,7 +29,7 @@ function wordsOf(hash: string): number {
   throw new RangeError(`"${hash}" is no messageHash(): it does not say of how many words`);
 }
 
-/** Messages of fewer words come up in any code or tool's answer. */
+/** Shorter messages occur by chance in code and in answers of tools. */
 const FEWEST_WORDS = 5;
 export const isDistinctive = (hash: string): boolean => wordsOf(hash) >= FEWEST_WORDS;
 
@@ -74,7 +74,7 @@ export async function showable(
   const shown: ScoredRollout[] = [];
   for (const rollout of rollouts) {
     if (!rollout.messages.some(({ role, content }) => role === 'user' && isForbidden(content))) shown.push(rollout);
-    // There are thousands, and other steps' heartbeats and timers beside.
+    // Yields to other steps' heartbeats and timers, since there are thousands of rollouts.
     await setImmediate();
   }
   return shown.sort(byTask);
@@ -113,7 +113,7 @@ export async function leaksOf(
   return leaks;
 }
 
-/** Identifiers with so many digits are of one record; in shorter ones, numbers, years and dates two worlds may agree. */
+/** Digits of an identifier that belongs to one record; shorter ones, numbers, years and dates may coincide in two worlds. */
 const DIGITS = 4;
 
 /** Words that name a record: `W5918442`, `credit_card_7815826`, `78784`. */
@@ -124,7 +124,7 @@ export const identifiersIn = (text: string): string[] =>
     .filter((word) => (word.match(/\d/g)?.length ?? 0) >= DIGITS)
     .filter((word) => !/^\d{1,4}$/.test(word) && !/^\d{4}-\d\d/.test(word));
 
-/** Identifiers of what was shown that stand in the module, except those that policy and tools name as examples. */
+/** Returns identifiers of the shown trajectories that occur in the module, except examples of the policy and the tools. */
 export function copiedIdentifiers(
   source: string,
   { shown, target }: { shown: string; target: EnvironmentDescription },

@@ -38,7 +38,7 @@ import { LISTED, seedOf, seedTasks } from '../domain/seeds';
 /** Anything that survives JSON; the host never looks into it. */
 type State = unknown;
 
-/** Counted before the items are looked at: a million of them must not be. */
+/** Checks the length before the items, so that a million of them are not parsed. */
 const list = <Item extends z.ZodType>(item: Item, most: number) =>
   z
     .custom<unknown[]>(Array.isArray, 'a list is needed')
@@ -187,7 +187,7 @@ function wrongAnswer({ messages, done }: Results['step'], { toolCalls = [] }: As
   return messages.length > 0 ? undefined : 'nothing is said and the episode continues: let the user answer, or end it';
 }
 
-/** An episode of a seed. It breaks where the module says more than EPISODE_CHARS in it. */
+/** Begins the episode of a seed. It fails if the module's messages exceed EPISODE_CHARS. */
 async function beginEpisode(module: EnvironmentModule, seed: number) {
   let chars = 0;
   const count = (messages: readonly Message[]): void => {
@@ -254,7 +254,7 @@ export async function sandboxEnvironment(o: { module: EnvironmentModule; version
   }
 
   return {
-    // Its version is the hash of all that it is.
+    // Its version is the hash of its whole content.
     appearance: { task: 'fixed' },
     describe: async () => ({
       ...description,

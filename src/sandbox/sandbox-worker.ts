@@ -111,7 +111,7 @@ interface LoadedModule {
   restore: () => void;
 }
 
-/** Evaluates the module in a fresh context and takes the memory image. Throws what is wrong with the module as a Failed. */
+/** Evaluates the module in a fresh context and takes the memory image. Throws Failed for errors of the module. */
 function load(wasm: QuickJSWASMModule, timer: CallTimer): LoadedModule {
   const runtime = wasm.newRuntime();
   runtime.setMaxStackSize(256 * 1024);
@@ -135,7 +135,7 @@ function load(wasm: QuickJSWASMModule, timer: CallTimer): LoadedModule {
   return { context, call: opened, restore: memoryImage(wasm.getWasmMemory()) };
 }
 
-/** The call's JSON, undefined for undefined. Throws a Failed; what else it throws comes from the WebAssembly instance. */
+/** Returns the result of a call as JSON, or undefined. Throws Failed; other errors come from the WebAssembly instance. */
 function run(
   { context, call }: LoadedModule,
   { name, args }: Omit<SandboxRequest, 'id'>,

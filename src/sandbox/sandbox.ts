@@ -215,7 +215,7 @@ export function openSandbox({ source, ...options }: { source: string } & Sandbox
     if (isTurnOver(self)) drop();
   }
 
-  /** Nothing that a thread says may end the process, and what is read here can be written again: not too deep for JSON.stringify(). */
+  /** Parses a thread's answer. Invalid answers do not end the process, and the nesting is limited to what JSON.stringify() can handle. */
   function read({ request, resolve, reject }: Pending, json: string | undefined): void {
     try {
       if (json === undefined) resolve(undefined);
@@ -244,7 +244,7 @@ export function openSandbox({ source, ...options }: { source: string } & Sandbox
     drop();
   }
 
-  /** Ends the thread. What is still to be answered is asked of the next one. */
+  /** Ends the thread. Pending calls are repeated in the next one. */
   function drop(): void {
     const last = worker;
     worker = undefined;

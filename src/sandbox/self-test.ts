@@ -26,7 +26,7 @@ export const TESTED_SEEDS = Array.from({ length: FROM_EACH }, (_, n) =>
 /** Training seeds after those, which are solved only: a small table of instances repeats there. */
 const MORE_TRAINING = Array.from({ length: 66 }, (_, n) => TRAINING_SEEDS + FROM_EACH + n);
 const TWICE = 10;
-/** Findings go from hand to hand as messages of limited size; a module's texts, and what is wrong with it, have no limit. */
+/** Maximum number of findings: they are sent in messages of limited size. */
 const MOST_FINDINGS = 20;
 const PARALLEL = 8;
 
@@ -140,7 +140,7 @@ function openStage({ module, progress, cpuMs }: { module: EnvironmentModule; pro
   };
 }
 
-/** Names are those of any seed: a shortcut of one instance only is one as well. */
+/** Collects the shortcuts of all seeds; a shortcut of a single instance counts too. */
 async function shortcutPolicies({ module, each }: Stage): Promise<AuditPolicy[]> {
   const scripts = new Map(await each(TESTED_SEEDS, async (seed) => [seed, await module.shortcuts(seed)] as const));
   const names = new Set([...scripts.values()].flatMap((named) => Object.keys(named)));

@@ -67,7 +67,7 @@ function* diversityFindings({ solved }: Solutions): Generator<string> {
     );
 }
 
-/** A module with a few hundred instances has most of them in training. */
+/** Reports held-out instances that also occur in training, as most do in a module with a few hundred instances. */
 async function repeatFindings({ solved, moreTraining }: Solutions): Promise<string[]> {
   const heldOut = solved.filter(({ seed }) => seed >= HELD_OUT_SEEDS);
   const own = solved.filter(({ seed }) => seed >= TRAINING_SEEDS && seed < HELD_OUT_SEEDS);

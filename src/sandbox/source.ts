@@ -1,5 +1,5 @@
 /**
- * A module's text before it runs: the files of a folder, and what can be said of the code.
+ * Reads a module's source from the files of a folder, and checks it before it runs.
  */
 import { readdir } from 'node:fs/promises';
 import { checkFile } from '../domain/allowed';
@@ -32,7 +32,7 @@ export function withTools(code: string, { tools }: EnvironmentDescription): stri
   return `const targetTools = ${JSON.stringify(schemas)};\n${code.trim()}`;
 }
 
-/** As code writes them, without a space between: the words alone may stand in a policy's text ("the return process. Give the Date (ISO)"). */
+/** Forbidden constructs as written in code, without spaces: the words alone may occur in a policy's text ("the return process. Give the Date (ISO)"). */
 const FORBIDDEN: readonly [construct: RegExp, name: string, fix: string][] = [
   [/^\s*import\s+(?:['"]|[\w*{][^\n]*\bfrom\s*['"])/, 'import', 'a module has no imports: write what you need into it'],
   [/\bimport\(/, 'import()', 'a module has no imports: write what you need into it'],

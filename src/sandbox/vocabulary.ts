@@ -1,6 +1,6 @@
 /**
- * Schemas of a module's tools: what is wrong with them, the values that they allow, and those values in texts. The work is limited, and no regular
- * expression is run that a module wrote.
+ * Schemas of a module's tools: finds their defects, the values that they allow, and these values in texts. The work is limited, and regular expressions
+ * of a module are never run.
  */
 import { z } from 'zod';
 import type { JsonSchema, ToolSchema } from '../domain/messages';

@@ -26,7 +26,7 @@ export interface WriteInput extends Work {
 
 export interface ReviseInput extends WriteInput {
   round: number;
-  /** The round before: its module, what was found of it, and the rollouts that its last calibration judged. */
+  /** The previous round: its module, the findings, and the rollouts that its last calibration judged. */
   previous: RoundFeedback & { source: string; attempts?: readonly ScoredRollout[] };
 }
 
@@ -36,10 +36,10 @@ export interface SynthesizedModule {
   rationale: string;
 }
 
-/** There is nothing (more) to write; `why` says what helps. */
+/** Error for the case that no (further) module can be written; `why` gives the reason and the fix. */
 export const cannotSynthesize = (why: string): OutsideFailure => new OutsideFailure('CannotSynthesize', why);
 
-/** Both throw an OutsideFailure `CannotSynthesize` where there is nothing (more) to write; the message says why. */
+/** `write` and `revise` throw an OutsideFailure `CannotSynthesize` if no (further) module can be written. */
 export interface Synthesizer {
   readonly identity: Identity;
   /** Its modules do not depend on the seed, so campaigns with different seeds share them. */

@@ -48,7 +48,7 @@ export interface ViewOptions {
   log?: (line: string) => void;
 }
 
-/** JSON of this size is parsed in milliseconds, whatever it holds. */
+/** Maximum size of a decision's JSON, which is parsed in milliseconds. */
 const DECISION_BYTES = 64 * 1024;
 
 const refused = (status: 400 | 401 | 403 | 404, message: string) => new HTTPException(status, { message });

@@ -16,7 +16,7 @@ interface CurvesOptions {
   index: RolloutIndex;
 }
 
-/** Returns a function that makes the curves of what there is now. Trainings that the campaign found in the store have their curves in the report. */
+/** Returns a function that computes the present curves. Trainings that were reused from the store have their curves in the report. */
 export function createCurves({ store, campaign, index }: CurvesOptions) {
   const known = new Map<string, Markers>();
 
@@ -64,7 +64,7 @@ function learnerCurves(markers: readonly Marker[]): LearnerCurves {
   return curvesOf([...bySteps.values()].sort((a, b) => a.step - b.step));
 }
 
-/** The step of the policy that a held-out batch evaluates; 0 for what a training starts from. Undefined for other batches. */
+/** Returns the step of the policy that a held-out batch evaluates: 0 for the start of a training, undefined for other batches. */
 function heldOutStep({ of, what }: IndexedBatch): number | undefined {
   const [, step, start] = /^held out(?: at step (\d+)|(, [^,]*))$/.exec(what) ?? [];
   if (of === '' || (step === undefined && start === undefined)) return undefined;

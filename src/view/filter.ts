@@ -44,8 +44,8 @@ export async function neighboursOf(
 }
 
 /**
- * Returns the rollouts that all filters keep, each once. `text`: in the task, how the conversation begins, or the beginning of the id, all in memory;
- * `said`: anywhere in the conversations, which are read.
+ * Returns the rollouts that all filters keep, each once. `text` is searched in the task, the beginning of the conversation and the id's beginning, all in
+ * memory; `said` is searched in the whole conversations, which are read.
  */
 export async function keptOf(
   index: RolloutIndex,

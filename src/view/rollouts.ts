@@ -1,6 +1,6 @@
 /**
- * An index of all rollouts of a campaign: what a list filters by and shows, and where each conversation lies in the store. Invariant: a batch never
- * changes, and a campaign that runs adds batches alone.
+ * An index of all rollouts of a campaign: the values that lists filter by and show, and the place of each conversation in the store. Invariant: a batch
+ * never changes; a running campaign only adds batches.
  */
 import { z } from 'zod';
 import { keysOf } from '../store/campaign-index';
@@ -17,7 +17,7 @@ import { TOOLS_PRODUCER } from '../rollout/batch';
 import { readRollouts } from '../rollout/read';
 import type { ListedRollout, ShownRollout } from './api';
 
-/** Characters of what was said, by which a list is searched. */
+/** Characters of a conversation's beginning that a list is searched by. */
 const SEARCHED = 1000;
 /** Characters of a conversation's beginning that a list shows. */
 const SNIPPET = 120;
@@ -38,7 +38,7 @@ export interface IndexedRollout extends ListedRollout {
   chosen?: string;
   /** The beginning of the conversation in lower case, without the system message. */
   text: string;
-  /** Another row is shown of what several batches hold: the first that is scored. */
+  /** Another batch holds this rollout too and its row is shown instead: the first scored one. */
   isRepeated: boolean;
 }
 
@@ -142,7 +142,7 @@ export function createIndex({ store, campaign }: { store: ArtifactStore; campaig
   }
 
   return {
-    /** Reads what has come since. */
+    /** Reads new batches. */
     refresh: (): Promise<void> => (refreshing ??= extend().finally(() => (refreshing = undefined))),
     all: (): readonly IndexedRollout[] => all,
     batches: (): IndexedBatch[] => [...batches.values()],
@@ -171,7 +171,7 @@ export function createIndex({ store, campaign }: { store: ArtifactStore; campaig
       throw new Error(`${batch.ref.uri} holds no rollout ${id}`);
     },
     each,
-    /** Returns the ids of those that hold a text, in lower case, outside the system message; of a broken one its error counts. */
+    /** Returns the ids of rollouts that contain a text (in lower case) outside the system message, or in the error of a failed rollout. */
     async saying(text: string, rollouts: readonly IndexedRollout[]): Promise<Set<string>> {
       const found = new Set<string>();
       const breathe = breathing();

@@ -11,7 +11,7 @@ import { argumentsOf, callText, jsonText, type Message } from '../domain/message
 import type { ComparedAction, ShownRollout } from './api';
 import { type IndexedRollout, listed, type RolloutIndex, toolsOf } from './rollouts';
 
-/** Characters of one message: a page stays fluent, and says what is missing. */
+/** Characters shown of one message, so that pages stay responsive; the page states how much is missing. */
 const LONGEST = 1_000_000;
 const OTHERS = 50;
 

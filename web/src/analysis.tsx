@@ -1,4 +1,4 @@
-/** The selection of capabilities and what it rests on: of a campaign, and of conversations from elsewhere. */
+/** The selection of capabilities with its evidence, for a campaign or for a user's conversations. */
 import type { AnalysedFailure, ShownConversation, Statement } from '../../src/cli/analyse/result';
 import type { ReportedCitation, ReportedFaults, ReportedSelection } from '../../src/report/capability-model';
 import { failedPassesText } from '../../src/report/format';

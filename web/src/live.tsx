@@ -1,4 +1,4 @@
-/** A campaign that runs: where it stands, its curves, and what waits for a decision. */
+/** A running campaign: its state, its curves, and its pending approvals. */
 import { useContext, useState } from 'preact/hooks';
 import type { ApprovalView } from '../../src/report/capability-model';
 import { dollarsText, wholeNumber } from '../../src/report/format';

@@ -77,7 +77,7 @@ export function From({ of }: { of: readonly (ArtifactRef | string)[] }) {
   );
 }
 
-/** A sentence of the verdict, with what it rests on. */
+/** A sentence of the verdict, with its evidence. */
 export const Sentence = ({ of: { text, behind } }: { of: VerdictSentence }) => (
   <>
     {text} <From of={behind} />

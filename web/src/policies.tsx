@@ -1,4 +1,4 @@
-/** The evaluated policies: which to ship, in one table with short names, and what is behind each row. */
+/** The evaluated policies: the recommendation, one table with short names, and the details of each row. */
 import { policiesOf, TEST } from '../../src/report/format';
 import type { Arm, Report } from '../../src/report/model';
 import { Chart, type ChartPoint } from './charts';
@@ -159,7 +159,7 @@ export function PolicyDetails({ report }: { report: Report }) {
   );
 }
 
-/** The first view: which policy to ship, at which price, what is doubtful. */
+/** The first view: the policy to ship, its price, and the doubts. */
 export function Summary({ report }: { report: Report }) {
   const { campaign, baseCheck, recommendation, doubts, arms = [], rollouts, base } = report;
   const { target, seed, trainingSeed, status, stage } = campaign;

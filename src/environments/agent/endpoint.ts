@@ -74,7 +74,7 @@ export function openEndpoint(): Endpoint {
       for (const { onError } of sendersOf(c)) onError(error, `${method} ${path.slice(0, 200)}`);
     return answerError(c, error);
   }
-  /** Returns the rollout that a request's key names. A key that was never a rollout's is a mistake of the program, which all that are being played run. */
+  /** Returns the rollout that a request's key names. A key that never belonged to a rollout is an error of the program, so all running rollouts are returned. */
   function sendersOf(c: Call): Player[] {
     const key = bearerKey(c) ?? '';
     const own = playing.get(key);

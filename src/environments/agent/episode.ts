@@ -63,7 +63,7 @@ export async function beginAgent(o: {
 
   const waiting: Asked[] = [];
   let current: Asked | undefined;
-  /** Answers whose clients had gone. A program that sends the same request again gets them. */
+  /** Answers whose clients disconnected. A program that repeats the request gets them. */
   const unheard: { asked: Asked; message: AssistantMessage; sampled: Sampled }[] = [];
   let onChange = (): void => undefined;
   let over: GatewayError | undefined;
@@ -82,7 +82,7 @@ export async function beginAgent(o: {
       waiting.push(asked);
       onChange();
     },
-    // A program that catches the error would end with a reward for what the policy was never asked.
+    // A program that catches the error could end with a reward for a request that the policy never got.
     onError({ status, message }, request) {
       if (over) return;
       refused ??= new OutsideFailure(

@@ -1,6 +1,6 @@
 /**
- * Any program that asks a model in OpenAI's form as the agent of a campaign: it is started once a task and plays by itself, and each of its
- * questions is a turn of the rollout.
+ * Runs any program with an OpenAI client as the agent of a campaign. The program is started once for each task, and each of its requests is a turn of the
+ * rollout.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
@@ -36,11 +36,11 @@ interface AgentOptions extends AgentProgram {
   /** Its name in reports. */
   name?: string | undefined;
   folder: string;
-  /** A file of JSON lines; or what lists them. */
+  /** A file of JSON lines, or a function that lists the tasks. */
   tasks: string | (() => Promise<TaskList>);
 }
 
-/** A kind whose environments are agents' programs: `expand` says which program, and which tasks. */
+/** Defines a kind whose environments are agents' programs: `expand` returns the program and the tasks. */
 export function agentKind<Shape extends z.ZodRawShape>(o: {
   kind: string;
   options: Shape;
@@ -146,7 +146,7 @@ export function openAgent(o: AgentOptions): Environment {
     return { messages: JSON.stringify(messages).replace(OF_THE_RUN, '...'), tools };
   }
 
-  /** System prompt and tools are what it asks with at its first task. */
+  /** Takes system prompt and tools from the program's first request at its first task. */
   async function describe(): Promise<EnvironmentDescription> {
     const { tasks } = await tasksOf();
     const first = [...tasks.values()].find(({ split }) => split === 'train')!;

@@ -1,4 +1,4 @@
-/** The tasks of an agent: a file of JSON lines, each with an id and a split; what else it holds is for the program. */
+/** The tasks of an agent: a file of JSON lines, each with an id and a split. Further fields are for the program. */
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { digest, sha256 } from '../../store/hash';
@@ -19,7 +19,7 @@ export type AgentTask = Task & Record<string, unknown>;
 export interface TaskList {
   /** Keyed by id. */
   tasks: ReadonlyMap<string, AgentTask>;
-  /** Changes with any of them. */
+  /** Changes when a task changes. */
   version: string;
 }
 

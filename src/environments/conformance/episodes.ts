@@ -29,7 +29,7 @@ export async function within<Result>(
   }
 }
 
-/** Says all of the script, or as much as the episode lasts. The evaluation is undefined where only a judge could say. */
+/** Sends the messages of the script until the episode ends. The evaluation is undefined if it needs a judge. */
 export async function play(episode: Episode, script: readonly AssistantMessage[]) {
   const results = [];
   for (const message of script) {
@@ -40,7 +40,7 @@ export async function play(episode: Episode, script: readonly AssistantMessage[]
   return { results, evaluation: await evaluationOf(episode) };
 }
 
-/** The checks have no judge: what needs one has no reward here. */
+/** Returns the evaluation; undefined if it needs a judge, which the checks do not have. */
 export async function evaluationOf(episode: Episode): Promise<Evaluation | undefined> {
   try {
     return await episode.evaluate('agent_stop');

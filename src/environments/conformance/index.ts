@@ -17,7 +17,7 @@ import { EnvironmentError, quoted } from '../protocol';
 import { busyScript, evaluationOf, firstDifference, mistakes, play, SEED, unsolved, within } from './episodes';
 
 export interface Finding {
-  /** The method of the protocol, with what was done if that is not plain. */
+  /** The method of the protocol, with the action of the check if the method alone is ambiguous. */
   check: string;
   problem: string;
   fix: string;
@@ -122,7 +122,7 @@ async function checkAll(
     if (tools.findIndex((tool) => tool.name === name) < n)
       add('describe', `${field} is the name of another tool`, 'give every tool its own name');
   }
-  // A second process shows what depends on the process, and what depends on the episodes before.
+  // A second process shows differences between processes, and effects of earlier episodes.
   const second = (await attempt('describe (second process)', again)) ?? first;
   const other = await attempt('describe (second process)', () => second.describe());
   if (other) differs('describe', 'the description differs in a second process', { one: description, other });
@@ -218,7 +218,7 @@ async function checkAll(
     note('evaluate', 'reference actions were not played: a simulated user takes part', 'play a task by hand');
 }
 
-/** Spread over each list, so that tasks of several kinds are among them; the splits in turn. */
+/** Chooses tasks spread over each list, so that they are of several kinds, and alternates between the splits. */
 function samplesOf(lists: ReadonlyMap<Split, readonly Task[]>): Sample[] {
   return Array.from({ length: SAMPLES }, (_, n) =>
     [...lists.values()].flatMap((tasks): Sample[] => {

@@ -1,6 +1,6 @@
 /**
- * The arms on the test split: base, each adapter, sums, the routed policy, the baselines, the bound of routing; and the solver matrix. Invariant:
- * what should have been evaluated and was not is a row with its reason.
+ * The arms on the test split: base, each adapter, merged adapters, the routed policy, the baselines, the oracle; and the solver matrix. Invariant: an arm
+ * that could not be evaluated has a row with the reason.
  */
 import { digest } from '../../store/hash';
 import type { Task } from '../../domain/environment';
@@ -29,7 +29,7 @@ export function armsOf(o: {
   evidence: Evidence;
   /** Tasks of the test split. */
   tasks: readonly Task[];
-  /** The option that the router gives everything to, where it does. */
+  /** The option that gets every conversation, if routing did not help. */
   constant: string | undefined;
 }): Pick<ReportDraft, 'arms' | 'comparisons' | 'groups' | 'solverMatrix'> {
   const { record, evidence, tasks, constant } = o;
@@ -91,7 +91,7 @@ export function armsOf(o: {
       const name = mergedName(parts);
       const merged = capabilities.filter((capability) => parts.includes(capability.name));
       const policies = merged.flatMap(({ best }) => best?.policy ?? []);
-      // Merging costs nothing but what the parts have cost.
+      // Merging costs no more than its parts.
       const spent = spentOn(name, merged.map(ofCapability));
       return arm(name, 'merged', { spent, policy: mergedPolicy(prepared.base, policies) });
     }),

@@ -1,4 +1,4 @@
-/** Figures from task means: value, n, interval and origin together. What was not measured has no value, and an n of 0. */
+/** Figures from task means, with value, n, interval and origin. A figure that was not measured has no value, and n is 0. */
 import type { ArtifactRef, Figure } from '../../domain/artifacts';
 import {
   successDifference,
@@ -27,7 +27,7 @@ export interface Level {
 
 export const nothing = (id: string): Figure => ({ id, value: null, n: 0, from: [] });
 
-/** `n`: what the value is over, where that is not the value itself. */
+/** `n`: number of units of the value, if it is not the value itself. */
 export const countFigure = (id: string, value: number, from: ArtifactRef[], n = value): Figure => {
   return { id, value, n, unit: 'count', from };
 };
@@ -87,7 +87,7 @@ export function differenceFigure(o: { id: string; treatment: Side; control: Side
   return { ...estimatedFigure({ id, unit: 'difference', from, level: level.confidence, method, estimate }), test };
 }
 
-/** The tasks of them that `keep` names. */
+/** Keeps the tasks for which `keep` returns true. */
 export const only = (means: TaskMeans, keep: (task: string, mean: TaskMean) => boolean): TaskMeans => ({
   ...means,
   tasks: new Map([...means.tasks].filter(([task, mean]) => keep(task, mean))),

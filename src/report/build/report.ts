@@ -1,6 +1,6 @@
 /**
- * Builds the report of a campaign from its record: figures from the artifacts; of trainings, of stages' seconds and of what language models cost,
- * what the activities returned.
+ * Builds the report of a campaign from its record. Figures are computed from artifacts, except those of trainings, stages' seconds and language models'
+ * costs, which activities returned.
  */
 import { digest } from '../../store/hash';
 import { commitNow, version } from '../../store/project-root';

@@ -23,7 +23,7 @@ export async function routerOf(o: {
   const { crossValidation, maker, constant } = await readJson(store, ref, fittedRouterSchema);
   const width = quantileOf(level.confidence);
   const figure = (name: string, { mean: value, standardError, n }: CrossValidated): Figure => {
-    // Tasks that all came out alike have no error of their own.
+    // Tasks with equal outcomes have a standard error of 0.
     const { low, high } =
       standardError === 0
         ? wilsonInterval({ successes: value * n, trials: n, confidence: level.confidence })

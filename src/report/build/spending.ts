@@ -28,7 +28,7 @@ export function spendingOf(record: CampaignRecord, evidence: Evidence) {
   const { capabilities = [] } = record;
   const budget = rolloutsOfTrace(capabilities);
   const batches = batchesOf(record);
-  /** Without an owner: what was made for several. */
+  /** Returns the batches of an owner; without one, those that were made for several. */
   const batchesFor = (owner: string | undefined, purpose?: Purpose) =>
     batches.filter((one) => one.owner === owner && (purpose === undefined || one.purpose === purpose));
 

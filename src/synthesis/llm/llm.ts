@@ -1,6 +1,6 @@
 /**
- * Synthesizer `llm`: a language model writes the module, and rewrites it by what was found. Its identity holds what its
- * answers depend on, and nothing of where the model is, who pays, or how fast it is asked.
+ * Synthesizer `llm`: a language model writes the module, and revises it by the findings. Its identity contains all that
+ * its answers depend on, but not the model's address, the payer or the rate of requests.
  */
 import { z } from 'zod';
 import { digest } from '../../store/hash';
@@ -87,7 +87,7 @@ async function moduleFor(
     throw error;
   });
   progress(1, 2);
-  // None is ever dropped: where there is no room for more, no more are asked for.
+  // Known attacks are never dropped; new ones are requested only below the limit.
   const most = Math.min(means.attacks, Math.max(0, MOST_ATTACKS - known.length));
   const proposed = await attacksOn({ source: written.source, candidate }, { ...means, attacks: most, seed, asking });
   progress(2, 2);

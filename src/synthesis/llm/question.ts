@@ -48,7 +48,7 @@ export const examplesText = (): string =>
     .map((text) => `\`\`\`javascript\n${text.trim()}\n\`\`\``)
     .join('\n\n');
 
-/** The messages that ask for a module, and what its answer is held against. `shown`: the rollouts that may be (showable()). */
+/** Returns the messages that ask for a module, and the data to check its answer. `shown`: the rollouts that may be shown (showable()). */
 export function questionOf(
   { candidate, others, description, forbidden }: Pick<WriteInput, 'candidate' | 'others' | 'description' | 'forbidden'>,
   { shown, room, more }: Asked,
@@ -102,7 +102,7 @@ const lackingText = (lacking: readonly Lacking[]): string =>
 const tokensOf = (messages: readonly ChatMessage[]): number =>
   Math.ceil(messages.reduce((sum, { content }) => sum + content.length, 0) / CHARS_PER_TOKEN);
 
-/** The module as the model's own earlier answer, and what was found of it. */
+/** Returns the previous module as the model's own earlier answer, with the findings on it. */
 export const revisionOf = ({ round, previous }: Pick<ReviseInput, 'round' | 'previous'>): ChatMessage[] => [
   { role: 'assistant', content: `\`\`\`javascript\n${ownCode(previous.source)}\n\`\`\`` },
   ...renderPrompt('environment-revision', {

@@ -26,7 +26,7 @@ const LANGUAGES = ['javascript', 'js', 'mjs'];
 const TOOLS_LINE = /^const targetTools = \{.*\};\n/;
 const NOTES = /^\/\/ (?:Rationale|Attack): .*$/gm;
 
-/** The module without what was put before it and after it: what a model wrote. */
+/** Returns the part of a module that the model wrote, without the added declarations and notes. */
 export const ownCode = (source: string): string => source.replace(TOOLS_LINE, '').replace(NOTES, '').trim();
 
 export const withAttacks = (source: string, attacks: readonly Attack[]): string =>
@@ -40,7 +40,7 @@ export async function readModule(text: string, target: Target): Promise<Read<Syn
   const defects = rationale === undefined ? ['there is no line "Rationale: ..." after the code; add it'] : [];
   const broken = await syntaxDefect(code);
   if (broken !== undefined) return { defects: [...defects, broken] };
-  // Attacks are what was proposed against the module, and the rationale goes beside it.
+  // Attacks come from other requests, and the rationale is stored separately.
   const own = code.replace(NOTES, '');
   const source = withTools(own, target.description);
   defects.push(...staticFindings(own));
@@ -182,7 +182,7 @@ const objectsOf = (samples: readonly Answer[], tool: string): object[] =>
 
 const SHOWN_SEEDS = [0, 1, 2];
 
-/** Settings of the second look. `attacks`: at most so many. */
+/** Settings of the attacks on a module. `attacks`: their maximum number. */
 export interface AttackOptions {
   model: LanguageModel;
   repairs: number;
