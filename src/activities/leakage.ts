@@ -14,6 +14,7 @@ export function leaked(tests: Map<string, string>, text: string): string | undef
   return undefined;
 }
 
+/** Searches selected capabilities, examples and played modules for texts of test tasks. Undefined before the selection. */
 export async function checkLeakage(o: {
   store: ArtifactStore;
   environments: Environments;

@@ -158,9 +158,7 @@ export function showStatus(
 export const isWaiting = ({ status, progress, children }: Snapshot): boolean =>
   status === 'RUNNING' && [{ progress }, ...children].some((one) => one.progress?.waiting);
 
-/**
- * Follows a campaign until it or its server ends, or shows the last state of an ended campaign. The outcome is in the output, not in the exit code.
- */
+/** Follows a campaign until it or its server ends, or shows the last state of an ended campaign. The outcome is in the output, not in the exit code. */
 async function watchCampaign(name: string, options: CommonOptions): Promise<void> {
   // Ends with its reader: it holds nothing.
   process.stdout.once('error', () => process.exit());

@@ -10,6 +10,7 @@ export const artifactRefSchema = z.object({
 });
 export type ArtifactRef = z.infer<typeof artifactRefSchema>;
 
+/** Returns every artifact reference inside a value, each once. */
 export function refsIn(value: unknown, found = new Map<string, ArtifactRef>()): ArtifactRef[] {
   const ref = artifactRefSchema.safeParse(value).data;
   if (ref) found.set(ref.uri, ref);

@@ -13,6 +13,7 @@ export interface BaseCheck {
   warnings: string[];
 }
 
+/** Judges the first base rollouts: a problem if none calls an offered tool although not all succeed, a warning if no reward is above 0. Needs 4 rollouts. */
 export function judgeBase(o: {
   rollouts: readonly ScoredRollout[];
   tools: readonly string[];

@@ -111,6 +111,7 @@ export type Spent = z.infer<typeof spentSchema>;
 
 const MILLION = 1_000_000;
 
+/** Returns the cost of one request in dollars; without a price it is left out. */
 export function costOf(usage: ModelUsage, price: Price | undefined): { dollars?: number } {
   if (!price) return {};
   const { promptTokens, completionTokens } = usage;
@@ -134,6 +135,7 @@ export function sumOf(parts: readonly Cost[]): Cost {
   };
 }
 
+/** Sums costs in the units of a budget: requests, tokens of prompts and replies, dollars (0 without a price). */
 export function total(parts: readonly Cost[]) {
   const { requests, promptTokens, completionTokens, dollars = 0 } = sumOf(parts);
   return { requests, tokens: promptTokens + completionTokens, dollars };

@@ -148,6 +148,7 @@ export function badInputIn(work: () => unknown): string | undefined {
 
 export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
+/** Delay after an attempt (from 1), ms: 1 s, doubling to at most 5 min. */
 export const backoffMs = (attempt: number): number => Math.min(300_000, 1_000 * 2 ** (attempt - 1));
 
 /** Number of own faults, or of consecutive starts that lost their worker before any work was durable, after which a step fails for good. */

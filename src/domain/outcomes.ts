@@ -36,6 +36,7 @@ export const outcomesSchema = z.array(outcomeSchema);
 const scoredIn = (outcomes: readonly Outcome[]): ScoredOutcome[] =>
   outcomes.filter((outcome): outcome is ScoredOutcome => outcome.status === 'scored');
 
+/** Share of the rewards that are 1; 0 without rewards. */
 export const successShare = (rewards: readonly number[]): number => successes(rewards) / Math.max(1, rewards.length);
 export const successes = (rewards: readonly number[]): number =>
   rewards.filter((reward) => isSuccess({ reward })).length;
@@ -53,6 +54,7 @@ export function groupByTask(outcomes: readonly Outcome[]): Map<string, Group> {
   );
 }
 
+/** Means of success and reward by task, over scored rollouts. `trials`: the largest number of scored rollouts of a task. */
 export function taskMeans(outcomes: readonly Outcome[], from: ArtifactRef): TaskMeans {
   const groups = [...groupByTask(outcomes)];
   const tasks = new Map(

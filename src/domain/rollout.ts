@@ -160,6 +160,7 @@ const FEWEST = 4;
 export const tooManyBroken = (o: { broken: number; scored: number; total: number; share: number }): boolean =>
   o.scored === 0 ? o.broken >= Math.min(HOPELESS, o.total) : o.broken >= FEWEST && o.broken > o.share * o.total;
 
+/** Joins errors whose messages differ only in task, quotations and numbers; the most frequent cause comes first. */
 export function causesOf(found: readonly BrokenCause[]): BrokenCause[] {
   const causes = new Map<string, BrokenCause>();
   for (const { type, message, count, task } of found) {
@@ -185,6 +186,7 @@ export function causesText(causes: readonly BrokenCause[], broken: number): stri
   ].join('; ');
 }
 
+/** Returns the failure of rollouts that must all be scored; undefined if none failed. */
 export function brokenFailure(records: readonly Ended[], what: string): OutsideFailure | undefined {
   const broken = records.filter(({ status }) => status === 'broken');
   return broken.length === 0

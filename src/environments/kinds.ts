@@ -1,6 +1,4 @@
-/**
- * The interface of a kind of environments. Command line, checks and report use nothing else and ask for no kind by name.
- */
+/** The interface of a kind of environments. Command line, checks and report use nothing else and ask for no kind by name. */
 import type { ArtifactStore } from '../store/store';
 import type { Environment } from '../domain/environment';
 import { checkProgram, checkVariable, type Program } from '../domain/allowed';

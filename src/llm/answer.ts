@@ -15,6 +15,7 @@ import type { z } from 'zod';
 /** The value of a reply, or its defects in words for the model. */
 export type Read<T> = { value: T } | { defects: string[] };
 
+/** Asks until `read` accepts a reply; each of at most `repairs` further requests lists the defects. Throws AnswerInvalid. */
 export async function answerOf<T>(o: {
   model: LanguageModel;
   messages: readonly ChatMessage[];

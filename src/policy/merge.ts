@@ -15,6 +15,7 @@ export type Part = FixedPolicy['adapters'][number];
 /** Changes whenever merging would make other weights of the same parts. */
 const MERGE_VERSION = 1;
 
+/** Drops weights of 0 and sorts by hash and weight, so that equal policies have equal parts. */
 export const partsOf = (adapters: readonly Part[]): Part[] =>
   adapters
     .filter(({ weight }) => weight !== 0)

@@ -1,6 +1,4 @@
-/**
- * The HTTP client of one policy server (docs/policy-server.md). One call is one request, and every failure is thrown as an OutsideFailure.
- */
+/** The HTTP client of one policy server (docs/policy-server.md). One call is one request, and every failure is thrown as an OutsideFailure. */
 import { errors, Pool } from 'undici';
 import { z } from 'zod';
 import { type FailureType, isFailure, OutsideFailure } from '../domain/failures';

@@ -256,6 +256,7 @@ const scoresSchema = z.object({
   ]),
 });
 
+/** Returns the log-probs of all prompt ids except the first. Throws PolicyAnswerInvalid. */
 export function parseScores(body: unknown, ids: readonly number[]): number[] {
   const parsed = parseAnswer(scoresSchema, body, 'prompt_logprobs');
   const scores = parsed.choices[0].prompt_logprobs;

@@ -50,6 +50,7 @@ interface MakeMissing {
   held: Map<string, ScoredRollout>;
 }
 
+/** Plays the plan's rollouts that are not in `held`. Returns the failed ones by key; throws once more than `maxBrokenShare` have failed, or BudgetSpent. */
 export async function makeMissing(o: MakeMissing): Promise<Map<string, BrokenRollout>> {
   const { options, plan, chunks, held } = o;
   const { concurrency, onProgress, purpose, title, signal, maxBrokenShare: share = 1 } = options;
@@ -104,9 +105,7 @@ export async function makeMissing(o: MakeMissing): Promise<Map<string, BrokenRol
 
 type AttemptOptions = PlayOptions & Pick<MakeOptions, 'maxAttempts' | 'client'>;
 
-/**
- * Failures of what all rollouts of the batch need: its adapters and their merge, the policy server, the disk, the settings, money. They stop the batch.
- */
+/** Failures of what all rollouts of the batch need: its adapters and their merge, the policy server, the disk, the settings, money. They stop the batch. */
 const OF_THE_BATCH: readonly FailureType[] = [
   'ArtifactDamaged',
   'DiskFull',

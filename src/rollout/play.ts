@@ -29,6 +29,7 @@ export interface PlayOptions {
   signal: AbortSignal;
 }
 
+/** Sampling seed of a turn: depends on the rollout's key and the turn's index alone. */
 export const turnSeed = ({ key, turn }: { key: string; turn: number }): number => seedOf(`${key}/${turn}`);
 
 export const choiceSeed = (key: string): number => seedOf(`${key}/choice`);

@@ -26,6 +26,7 @@ interface PythonFit {
   labels?: LabelAnswers;
 }
 
+/** Fits a router in a Python process (trainer/fit_router). Throws what `askPython` does. */
 export function fitWithPython({ input, options, context, labels }: PythonFit): Promise<Fit> {
   const question = {
     ...options,

@@ -1,6 +1,4 @@
-/**
- * Reads messages, calls and answers of a conversation, and makes calls by copying values from it without understanding them.
- */
+/** Reads messages, calls and answers of a conversation, and makes calls by copying values from it without understanding them. */
 import {
   argumentsOf,
   type AssistantMessage,

@@ -1,7 +1,4 @@
-/**
- * Limits of environment modules. A call that exceeds one throws a SandboxError, which fails the rollout in play and is
- * a finding in the self-test.
- */
+/** Limits of environment modules. A call that exceeds one throws a SandboxError, which fails the rollout in play and is a finding in the self-test. */
 
 /**
  * CPU time of one call, ms. CPU, not wall: a machine that is busy with other work must not break a healthy module. The slowest step of

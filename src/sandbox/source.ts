@@ -1,6 +1,4 @@
-/**
- * Reads a module's source from the files of a folder, and checks it before it runs.
- */
+/** Reads a module's source from the files of a folder, and checks it before it runs. */
 import { readdir } from 'node:fs/promises';
 import { checkFile } from '../domain/allowed';
 import type { EnvironmentDescription } from '../domain/environment';

@@ -14,6 +14,7 @@ export type Entry = z.infer<typeof entrySchema>;
 /** An entry carries its digest, so that any changed byte makes it damaged. */
 export const formatEntry = (entry: Entry): string => JSON.stringify({ digest: digest(entry), entry });
 
+/** Returns undefined for a damaged entry. */
 export function parseEntry(text: string): Entry | undefined {
   try {
     const { digest: wanted, entry } = JSON.parse(text) as { digest: string; entry: unknown };

@@ -1,6 +1,4 @@
-/**
- * Synthesizer `given`: uses existing modules, one file for each capability, as they were when the folder was opened.
- */
+/** Synthesizer `given`: uses existing modules, one file for each capability, as they were when the folder was opened. */
 import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { z } from 'zod';

@@ -1,7 +1,4 @@
-/**
- * A synthesizer writes the environment of one capability (step 2 of the method); others test and calibrate what it
- * writes.
- */
+/** A synthesizer writes the environment of one capability (step 2 of the method); others test and calibrate what it writes. */
 import type { RoundFeedback } from '../domain/calibration';
 import type { Candidate, Lacking } from '../domain/capability';
 import type { EnvironmentDescription } from '../domain/environment';
