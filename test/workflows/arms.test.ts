@@ -1,14 +1,15 @@
-/** The arms that spend the budget otherwise: on what they train, what their iterations count, how they end. */
+/** The arms, which spend the budget otherwise (on what they train, what their iterations count, how they end), and children that were cancelled or replaced. */
+import { Context } from '@temporalio/activity';
 import type { TrainInput } from '../../src/activities/types';
 import { languageModelSchema } from '../../src/domain/endpoints';
 import { mixtureSpec, sandboxSpec } from '../../src/domain/kinds';
 import type { ArmResult } from '../../src/domain/results';
 import { TRAINING_SEEDS } from '../../src/domain/seeds';
-import { campaignsOn, type Played } from './campaigns';
+import { campaignsOn, latch, type Played } from './campaigns';
 import { timeSkipping } from './environment';
-import { type Activities, artifact, calibration, REFUSE, TELL } from './fake-activities';
+import { type Activities, artifact, calibration, REFUSE, selecting, TELL } from './fake-activities';
 
-const { play } = campaignsOn(timeSkipping, 'arms');
+const { env, begin, play } = campaignsOn(timeSkipping, 'arms');
 const STEP = 32 * 16;
 
 const trainingOf = ({ asked }: Played, name: string): TrainInput | undefined =>
@@ -99,4 +100,32 @@ test('what there is nothing to build on for, or is unfit or incomplete, ends as 
     ['failed', expect.stringMatching(/arms\.gepa\.reflection is missing/)],
   ]);
   expect(seen.searches).toEqual([]);
+});
+
+test('a child that is cancelled alone fails, and the campaign continues', async () => {
+  const started = latch();
+  const begun = await begin({}, ({ train }) => ({
+    train: async (input) => {
+      if (input.name !== TELL) return train(input);
+      started.open();
+      const heartbeats = setInterval(() => Context.current().heartbeat(), 100);
+      return Context.current().cancelled.finally(() => clearInterval(heartbeats));
+    },
+  }));
+  await started.opened;
+  await begun.child(TELL).cancel();
+  await begun.handle.result();
+  const ends = Object.fromEntries(begun.seen.record?.capabilities?.map(({ name, status }) => [name, status]) ?? []);
+  expect(ends).toEqual({ [TELL]: 'failed', [REFUSE]: 'completed' });
+});
+
+test('a child that still runs for an earlier run is replaced', async () => {
+  const name = 'still-ending';
+  const workflowId = `${name}/capability/${TELL}`;
+  const earlier = await env().client.workflow.start('campaignRun', { workflowId, taskQueue: 'nobody polls it' });
+  const { handle, seen } = await begin({ name }, selecting(TELL));
+  await handle.result();
+  const { status } = await env().client.workflow.getHandle(workflowId, earlier.firstExecutionRunId).describe();
+  expect(status.name).toBe('TERMINATED');
+  expect(seen.record?.capabilities?.map((one) => one.status)).toEqual(['completed']);
 });

@@ -6,19 +6,10 @@ import type { FailureType } from '../../src/domain/failures';
 import { searchAttributes } from '../../src/workflows/messages';
 import { campaignsOn, latch, until } from './campaigns';
 import { timeSkipping } from './environment';
-import {
-  type Activities,
-  type ActivityName,
-  artifact,
-  failure,
-  REFUSE,
-  selecting,
-  summary,
-  TELL,
-} from './fake-activities';
+import { type Activities, type ActivityName, artifact, failure, REFUSE, summary, TELL } from './fake-activities';
 import { failing } from '../support/failing';
 
-const { env, begin, play, fail } = campaignsOn(timeSkipping);
+const { env, play, fail } = campaignsOn(timeSkipping);
 const SUM = `${REFUSE}+${TELL}`;
 const onTarget = { arms: [{ kind: 'grpo_target' }] };
 const namesOf = (all: readonly { name: string }[] | undefined) => all?.map(({ name }) => name);
@@ -380,32 +371,4 @@ test('the best iteration by held-out success is kept, the first of equals; of an
   });
   expect(record.capabilities?.map(({ best }) => best?.step)).toEqual([undefined, 4]);
   expect(record.arms?.[0]?.best).toMatchObject({ step: 6, rollouts: 6 * 32 * 16 });
-});
-
-test('a child that is cancelled alone fails, and the campaign continues', async () => {
-  const started = latch();
-  const begun = await begin({}, ({ train }) => ({
-    train: async (input) => {
-      if (input.name !== TELL) return train(input);
-      started.open();
-      const heartbeats = setInterval(() => Context.current().heartbeat(), 100);
-      return Context.current().cancelled.finally(() => clearInterval(heartbeats));
-    },
-  }));
-  await started.opened;
-  await begun.child(TELL).cancel();
-  await begun.handle.result();
-  const ends = Object.fromEntries(begun.seen.record?.capabilities?.map(({ name, status }) => [name, status]) ?? []);
-  expect(ends).toEqual({ [TELL]: 'failed', [REFUSE]: 'completed' });
-});
-
-test('a child that still runs for an earlier run is replaced', async () => {
-  const name = 'still-ending';
-  const workflowId = `${name}/capability/${TELL}`;
-  const earlier = await env().client.workflow.start('campaignRun', { workflowId, taskQueue: 'nobody polls it' });
-  const { handle, seen } = await begin({ name }, selecting(TELL));
-  await handle.result();
-  const { status } = await env().client.workflow.getHandle(workflowId, earlier.firstExecutionRunId).describe();
-  expect(status.name).toBe('TERMINATED');
-  expect(seen.record?.capabilities?.map((one) => one.status)).toEqual(['completed']);
 });
