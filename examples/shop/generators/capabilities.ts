@@ -79,8 +79,8 @@ export const generatorsByName = {
     twin: plain,
     requested: ON_ITEM,
     rationale:
-      'Half of the instances ask for an amount besides an action and are right only if the amount is stated; the other half do not ask, and no ' +
-      'amount may be stated. The skill is to answer questions as well as to act.',
+      'Half of the instances ask for an amount besides an action and are right only if the amount is told; where nobody asks, no amount is to be ' +
+      'told. What is learned is to answer questions as well as to act.',
   },
   ask_for_missing_identifiers: {
     special: { ...plain, keyMissing: true },

@@ -1,6 +1,6 @@
 /**
- * The content of an account: records, and things to ask for. Two records share a word or an identifier only if they
- * are look-alikes. An account is drawn once for both of its instances.
+ * What an account holds: records, and things to ask for. No two records share a word or an identifier but where they
+ * are to be taken for one another; an account is drawn once for both of its instances.
  */
 import { draw, drawParts, pick, shuffle, valueOf, withLastWord } from './random.js';
 import { nameOf, vocabularyOf, writeOf } from './records.js';
@@ -10,9 +10,9 @@ import { nameOf, vocabularyOf, writeOf } from './records.js';
 /** @typedef {import('../world').Write} Write */
 /** @typedef {import('./random.js').Random} Random */
 
-/** Properties of a request in an instance. @typedef {{forbidden: boolean, similar: boolean}} Condition */
+/** What holds of a request in an instance. @typedef {{forbidden: boolean, similar: boolean}} Condition */
 
-/** A record that depends on the properties of the account's request `of`. @typedef {{of: number, as: (condition: Condition) => Values}} Slot */
+/** A record, by what holds of the account's request `of`. @typedef {{of: number, as: (condition: Condition) => Values}} Slot */
 
 /**
  * Something to ask for, the record that it acts on, and those that could be taken for it.
@@ -59,7 +59,7 @@ export function drawRecord(params, random, { used, identifying, word }) {
 }
 
 /**
- * Returns functions that set a record's condition so that the write is allowed, or refused.
+ * What sets a record's condition so that the write is allowed, and so that it is not.
  * @type {(params: Params, random: Random, write: Write) => Record<'allowed' | 'refused', (record: Values) => Values>}
  */
 function drawCondition(params, random, { precondition }) {

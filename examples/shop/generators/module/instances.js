@@ -14,7 +14,7 @@ import { fill, fits, forbiddenIn } from './text.js';
 /** @typedef {import('./random.js').Random} Random */
 
 /**
- * Values that are derived from the parameters once, because a loaded module makes thousands of instances.
+ * What is read off the parameters once: a module is loaded once and makes thousands of instances.
  * @typedef {{isForbidden: (text: string) => boolean, skeletons: ReadonlyMap<string, string[]>}} Prepared
  */
 
@@ -90,7 +90,7 @@ const PLAIN = { forbidden: false, similar: false };
  */
 function drawInstance(params, { skeletons }, seed, { account: { key, wishes, slots }, random }) {
   const plan = planOf(params, seed);
-  // Only the first request has the special properties.
+  // What is special is so of the first request.
   const conditionOf = (/** @type {number} */ of) => (of === 0 ? plan : PLAIN);
   const record = (/** @type {Slot} */ { of, as }) => as(conditionOf(of));
   const asked = wishes.map((wish, n) => {

@@ -39,7 +39,7 @@ export const nameOf = (params, record) => String(record[params.named]);
 export const denialOf = (params, { write }) => writeOf(params, write).precondition?.denial;
 
 /**
- * Returns the arguments of a write; `marked`: the user's words change the computed value.
+ * What a write is called with; `marked`: the user's words change the computed value.
  * @type {(write: Write, on: {record: Values, said: Values, marked: boolean, key: string | number}) => Values}
  */
 export const argumentsOf = (write, { record, said, marked, key }) =>
@@ -54,7 +54,7 @@ export const argumentsOf = (write, { record, said, marked, key }) =>
   );
 
 /**
- * Returns the answer to the question how much: the computed argument, if the write has one, else the record's field.
+ * What the user hears when asking how much: the computed argument, if the write has one, else the record's field.
  * @type {(params: Params, request: Request, marked: boolean) => string | number}
  */
 export function amountOf(params, { write, record }, marked) {

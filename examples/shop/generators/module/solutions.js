@@ -36,7 +36,7 @@ function messagesOf(params, state, { plan, first = false }) {
   const taken = ({ record, lookalike }) =>
     record && first ? (records[0] ?? null) : lookalike && !plan.similar ? lookalike : record;
   const attended = requests.slice(0, plan.requests);
-  // The write on another record is allowed.
+  // Whoever takes another record finds that one allowed.
   const refused = attended.filter((one) => plan.forbidden && one === main && taken(one) === main.record);
   const done = attended.filter((one) => !refused.includes(one));
   for (const request of done) {
