@@ -51,7 +51,7 @@ export const presets: Record<PresetName, PresetValues> = {
     validation: { seeds: 32 },
     router: { kind: 'learned', tasks: 100 },
     evaluation: {
-      // With greedy sampling such a model repeats itself, the more so the longer it was trained at temperature 1 (docs/results.md).
+      // Such a model repeats itself with greedy sampling, the more so the longer it was trained at temperature 1 (docs/results.md).
       sampling: { temperature: 0.7, maxTokens: TEXT_TOKENS },
     },
   },

@@ -170,7 +170,7 @@ function copyingPolicies(audit: Audited): AuditPolicy[] {
       on: after(({ records, user }) =>
         callAll(records.flatMap((text) => writes.flatMap((tool) => callsOn(tool, text, user))).slice(0, MOST.calls)),
       ),
-      // With no more writes than the solution has, it may be the solution.
+      // A policy with no more writes than the solution may be the solution.
       counts: (played, reference) => writesIn(played).size > writesIn(reference).size,
     },
     ...writes.map((tool) => ({
