@@ -145,7 +145,7 @@ test('what waits is read and approved on the page of campaign view, in a browser
   const browser = closedAfterwards(await openBrowser());
   const opened = await browser.open({ url: `${page}#approval` });
   await opened.locator('main details details summary').first().click();
-  expect(await opened.locator('main').innerText()).toContain('I <b>refuse</b>');
+  await opened.locator('main').getByText('I <b>refuse</b>').first().waitFor(); // a fold makes its content once it is opened
   // From the step that the analyst cites to its conversation, and back.
   await opened.locator('main .fold a').first().click();
   expect(await opened.locator('article .cited').innerText()).toContain('I <b>refuse</b>\\u{1b}[31m');
