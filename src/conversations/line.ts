@@ -93,12 +93,12 @@ export function readLine(line: unknown, name: string, warnings: string[]): Conve
   } catch (error) {
     return `is no JSON (${reasonOf(error)}): ${JSON.stringify(line).slice(0, 60)}; write each conversation as one line of JSON`;
   }
-  if (value['messages'] === undefined)
-    return `messages: missing (its fields: ${fieldsOf(value)}); convert it as docs/conversations.md shows`;
   if (hasFailed(value)) {
     warnings.push('a conversation with an error and no reward or answer is left out');
     return undefined;
   }
+  if (value['messages'] === undefined)
+    return `messages: missing (its fields: ${fieldsOf(value)}); convert it as docs/conversations.md shows`;
   const { data, error } = lineSchema.safeParse(value);
   if (!data) return firstIssue(error, value);
   const reward = readReward(data);

@@ -244,7 +244,8 @@ class CapabilityTrainer(GRPOTrainer):
             if not math.isfinite(logs[name]):
                 raise self._divergence(name, logs[name], step)
         metrics = {name: logs[name] for name in ("loss", "grad_norm", "learning_rate")} | self._step_metrics
-        metrics["b_norm"] = b_norm(self.model)
+        if math.isfinite(norm := b_norm(self.model)):  # a training that diverges shows it in the loss of the next step
+            metrics["b_norm"] = norm
         metrics["update_seconds"] = time.perf_counter() - self._update_started
         self._metrics["train"].clear()
         if self._ranks.rank > 0:

@@ -89,7 +89,7 @@ it('writes messages, tools, rewards and ids that are read back, and a failed rol
       readable({ id: key, task, reward, messages, tools: TOOLS, ...(reference && { reference }) }),
     );
   expect(notes).toContainEqual(
-    expect.stringMatching(/base-rollouts\.jsonl: a conversation with an error and no reward is left out \(1\)/),
+    expect.stringMatching(/base-rollouts\.jsonl: a conversation with an error .*left out \(1\)/),
   );
 
   const lines = readFileSync(join(folder, 'base-rollouts.jsonl'), 'utf8');
