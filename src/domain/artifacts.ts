@@ -34,7 +34,7 @@ export interface Figure {
   from: ArtifactRef[];
 }
 
-/** Every figure in a value, in the order in which it stands there; a repeated figure is given once per place. */
+/** Returns all figures in a value, in order of occurrence. Duplicates are kept. */
 export const figuresIn = (value: unknown): Figure[] => {
   if (typeof value !== 'object' || value === null) return [];
   if ('id' in value && 'n' in value && 'from' in value) return [value as Figure];

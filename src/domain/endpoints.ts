@@ -6,7 +6,7 @@ export const silenceField = z.number().int().positive().max(86_400);
 
 export const hasCredentials = (url: string): boolean => /^[a-z][a-z\d+.-]*:[/\\]*[^/\\?#]*@/i.test(url);
 
-/** A URL whose server's key is elsewhere: `key` says where. */
+/** Schema of a server's URL, which must not contain user or password. `key` is the end of the error message, which says where the key belongs. */
 export const keyedUrl = (key: string) =>
   z.url({ protocol: /^https?$/ }).refine((url) => !hasCredentials(url), `a URL without user and password; ${key}`);
 

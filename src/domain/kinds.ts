@@ -9,7 +9,7 @@ export const fraction = z.number().min(0).max(1);
 export const MOST = 1_000_000;
 export const count = z.number().int().positive().max(MOST);
 
-/** The picked kind of a part and its options, which were checked when the campaign file was read. */
+/** The `kind` of an implementation and its options. The options were checked when the campaign file was read. */
 export const kindSpecSchema = z.looseObject({
   kind: z.string().min(1),
   /** NAME@VERSION of the plug-in that has the kind, found when the campaign file is read. */

@@ -75,7 +75,7 @@ export function selectOutright(candidates: readonly Candidate[]): Selection {
   };
 }
 
-/** Applies the rule to the passes that there are, with the votes of the rule. */
+/** Applies the rule to the given passes. `rule.votes` stays the same if there are fewer passes than planned. */
 export function selectCapabilities({ passes, rule }: { passes: readonly LabelPass[]; rule: Thresholds }): Selection {
   const names = new Set(passes.flatMap((pass) => Object.keys(pass.labels)));
   const capabilities = [...names]

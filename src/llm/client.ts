@@ -245,7 +245,7 @@ function usageOf(body: object, { text, refusal, thought, calls }: PartialAnswer)
   return { promptTokens: tokensOf(asked), cachedTokens: 0, completionTokens };
 }
 
-/** A shorter key may be an ordinary word, such as the `none` of servers that take any key. */
+/** Shorter keys are not replaced in texts, because they may be ordinary words, such as `none` for servers that accept any key. */
 const SHORTEST_KEY = 16;
 
 /** Removes the key from a text: an endpoint may echo the request. */

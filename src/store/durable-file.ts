@@ -117,7 +117,7 @@ async function inFolder(folder: string, work: () => Promise<void>, attempts = 5)
   }
 }
 
-/** Makes a temporary file with `make` and gives it the name `path` with `name`. Removes it in any case. Throws DiskFull. */
+/** Calls `make` to write a temporary file, and `name` to rename or link it to `path`. Always removes the temporary file. Throws DiskFull. */
 export async function viaAside(o: {
   path: string;
   aside: string;

@@ -19,7 +19,7 @@ export async function give(
 ): Promise<Place> {
   const hashes = Object.entries(files).map(([path, body]) => [path, sha256(body)]);
   const contents = digest(Object.fromEntries(hashes));
-  // A store may link the files that it takes, so it takes copies of the user's files.
+  // putFolder() may link the files and make them read-only, so it gets copies of the user's files.
   return withTemporaryFolder('given-', async (folder) => {
     for (const [path, body] of Object.entries(files)) {
       await mkdir(dirname(join(folder, path)), { recursive: true });

@@ -1,6 +1,6 @@
 /**
- * Content named by its sha256, in files. Every read checks the bytes against the name. A damaged object is never removed, only replaced by whole bytes at
- * once. A file that is taken over, or given out in a folder, is a hard link to the object: its bytes are on disk once.
+ * Objects: files named by the sha256 of their content. Every read checks the content against the name. A damaged object is never removed, only replaced
+ * atomically by an undamaged one. takeOver() and giveOut() make hard links where the file system allows, so that the content is on disk once.
  */
 import { createHash } from 'node:crypto';
 import { chmod, constants, copyFile, link, lstat, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';

@@ -15,7 +15,7 @@ export interface Provenance {
 }
 
 export interface ArtifactStore {
-  /** Returns the id of the store, which is made with it and stays the same wherever the store is moved. */
+  /** Returns the id of the store. The id is created with the store and does not change when the store is moved. */
   id(): Promise<string>;
   /** Throws BadInput for a store of another version, whose keys differ. */
   checkFormat(): Promise<void>;

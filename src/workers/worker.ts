@@ -80,7 +80,7 @@ interface QueueOptions extends Omit<WorkerOptions, 'connection'> {
   longSlots?: number;
   /** The queue has workflows as well: there is a worker for each version that open campaigns need. */
   hasWorkflows?: true;
-  /** Ends the process with exit code FAULTY once all activities fail. */
+  /** Ends the process with exit code FAULTY after several activities in a row have failed soon after their start. */
   stopsWhenFaulty?: boolean;
 }
 

@@ -7,7 +7,7 @@ import { FIELDS, TEXTS } from '../target/tasks';
 import { world } from './world';
 
 const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-/** The source of a regular expression that matches the vocabulary's values. */
+/** Returns the source of a regular expression that matches the vocabulary's values. */
 const expressionOf = ({ parts }: Pick<Vocabulary, 'parts'>): string =>
   parts.map((options) => `(?:${options.map(escaped).join('|')})`).join('');
 

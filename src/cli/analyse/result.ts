@@ -66,7 +66,7 @@ export interface Reading {
   analyst: { kind: string; version: string; model: string };
   causes: Cause[];
   failures: AnalysedFailure[];
-  /** As in a report; each `rollout` is a conversation. */
+  /** The same structure as in a report; a field `rollout` holds the id of a conversation. */
   selection: ReportedSelection;
   budget: Budget;
   /** On everything of this name, also by earlier runs. */

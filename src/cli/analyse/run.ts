@@ -92,7 +92,7 @@ async function openModel(options: AnalyseOptions) {
 
 const usual = selectionRuleSchema.parse({});
 
-/** As many passes must agree as the method asks for, 8 of 10. */
+/** Returns the usual selection rule for another number of passes. It requires the same share of votes, 8 of 10, rounded up. */
 function ruleOf(passes = usual.passes): SelectionRule {
   return { ...usual, passes, votes: Math.ceil((usual.votes * passes) / usual.passes) };
 }

@@ -11,7 +11,7 @@ import { type PlannedWork, product, type Range, range, sum } from './work';
 const PROMPT_TOKENS = 5_000;
 /** A base rollout as it is shown: 4 to 20 turns of 40 to 200 tokens. */
 const TRAJECTORY: Range = { low: 4 * 40, high: 20 * 200 };
-/** Examples of modules, failures, and findings on the previous module. */
+/** Prompt tokens of a request for a module: example modules, failed rollouts, and the findings about the previous module. */
 const ENVIRONMENT_PROMPT: Range = { low: 10_000, high: 40_000 };
 /** Tokens of replies, with reasoning and repairs. */
 const DISCOVERY_REPLY: Range = { low: 2_000, high: 15_000 };

@@ -49,7 +49,7 @@ export async function readModule(text: string, target: Target): Promise<Read<Syn
   return defects.length > 0 ? { defects } : { value: { source, rationale: rationale ?? '' } };
 }
 
-/** Returns the text after the last "Rationale:" at the beginning of a line or comment; after a heading, the next line. */
+/** Returns the text after the last "Rationale:" at the beginning of a line or comment. If that line has no more text, as in a heading, returns the next line. */
 function rationaleIn(text: string): string | undefined {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   for (const [n, line] of [...lines.entries()].reverse()) {
