@@ -67,7 +67,7 @@ test('campaigns/triage-qwen.yaml, made small, goes through all stages', async ()
     'rollouts:.*': 'rollouts: { tasks: 8, perTask: 1, sampling: { maxTokens: 16 } }',
     // A random model solves nothing.
     'calibration:\\n(  .*\\n)*':
-      'calibration: { seeds: 2, rolloutsPerSeed: 2, meanReward: [0, 1], successRate: [0, 1], maxAllZero: 1, minInformative: 0, minRewardStd: 0 }\n',
+      'calibration: { seeds: 2, rolloutsPerSeed: 2, meanReward: [0, 1], successRate: [0, 1], minBranchSuccess: 0, maxAllZero: 1, minInformative: 0, minRewardStd: 0 }\n',
     'training:\\n(  .*\\n)*': 'training: { steps: 1, groupsPerStep: 2, groupSize: 2, lora: { r: 2 } }\n',
     'validation:.*': 'validation: { seeds: 2, targetTasks: 4 }',
     'router:.*': 'router: { kind: learned, tasks: 8 }',
@@ -81,7 +81,8 @@ test('campaigns/triage-qwen.yaml, made small, goes through all stages', async ()
   writeFileSync(file, text);
   await campaign('run', file, '--force');
   const report = JSON.parse(readFileSync(join(folder, '.campaigns/triage-qwen/report.json'), 'utf8')) as Report;
-  expect(report.capabilities?.map(({ status }) => status)).toEqual(['completed', 'completed', 'completed']);
+  const ends = report.capabilities?.map(({ status, reason }) => [status, reason]);
+  expect(ends).toEqual(Array(3).fill(['completed', undefined]));
   expect(report.arms?.map(({ name, status }) => [name, status])).toEqual(
     expect.arrayContaining([
       ['base', 'completed'],
