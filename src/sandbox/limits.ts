@@ -17,6 +17,8 @@ export const MEMORY_PAGES = 512;
 export const MOST_THREADS = 8;
 /** Time that a busy sandbox keeps its thread while another one waits. */
 export const TURN_MS = 3_000;
+/** How long a sandbox without calls keeps its thread while another one waits: it may be between two calls. */
+export const IDLE_MS = 500;
 
 /** Characters of a call's result: a state is sent to every step. */
 export const RESULT_CHARS = 1_000_000;

@@ -17,6 +17,7 @@ import {
   RESULT_CHARS,
   MOST_THREADS,
   TURN_MS,
+  IDLE_MS,
 } from './limits';
 import type { SandboxReply, SandboxRequest, ThreadUp, SandboxWorkerData } from './sandbox-worker';
 import { existsSync, readFileSync } from 'node:fs';
@@ -112,12 +113,18 @@ const threaded = new Map<Claimant, number>();
 /** Sandboxes that wait for a thread, in order. */
 const waiting = new Set<Claimant>();
 
+let lookAgain: NodeJS.Timeout | undefined;
+
 /** Gives threads to the sandboxes that wait. Where all are taken, an idle one ends. */
 function shareThreads(): void {
   for (const claimant of waiting) {
     if (threaded.size >= MOST_THREADS) {
       const others = [...threaded.keys()];
       if (!others.some((one) => one.state() === 'ending')) others.find((one) => one.state() === 'idle')?.drop();
+      lookAgain ??= setTimeout(() => {
+        lookAgain = undefined;
+        shareThreads();
+      }, IDLE_MS);
       return;
     }
     waiting.delete(claimant);
@@ -178,7 +185,9 @@ export function openSandbox({ source, ...options }: { source: string } & Sandbox
   let [lastId, cpuMs] = [0, 0];
   let running: () => Pending | undefined;
   let closed = false;
-  const self: Claimant = { start, drop, state: () => (!worker ? 'ending' : pending.size === 0 ? 'idle' : 'busy') };
+  let idleSince = -Infinity;
+  const isIdle = () => pending.size === 0 && performance.now() - idleSince >= IDLE_MS;
+  const self: Claimant = { start, drop, state: () => (!worker ? 'ending' : isIdle() ? 'idle' : 'busy') };
 
   function start(): void {
     const shared = (): Int32Array => new Int32Array(new SharedArrayBuffer(4));
@@ -230,7 +239,9 @@ export function openSandbox({ source, ...options }: { source: string } & Sandbox
     pending.delete(id);
     // A thread that waits for calls does not keep the process alive; one that has calls does.
     if (pending.size === 0) worker?.unref();
-    if (pending.size === 0) shareThreads();
+    if (pending.size > 0) return;
+    idleSince = performance.now();
+    shareThreads();
   }
 
   /** Fails the call that was running; the others are asked again. */
