@@ -46,6 +46,7 @@ interface Source {
   store: ArtifactStore;
   served: Served;
   policyServer?: Campaign['policyServer'] | undefined;
+  dtype?: Campaign['training']['dtype'] | undefined;
 }
 
 /** Until it is interrupted. @throws UserError */
@@ -122,12 +123,13 @@ async function sourceOf(name: string, home: Home, routers: Registry['routers']):
   const { config } = report.campaign;
   const baselines = await baselinesOf(store, name);
   const about = { store, name, routers, baselines, sampling: config?.evaluation.sampling };
-  return { store, served: await servedBy({ ...about, router: routerIn(report) }), policyServer: config?.policyServer };
+  const served = await servedBy({ ...about, router: routerIn(report) });
+  return { store, served, policyServer: config?.policyServer, dtype: config?.training.dtype };
 }
 
 /** The one that is named, else that of the campaign, else an embedded one that ends with the gateway. `failure` rejects when that is given up. */
 async function policyServerFor(source: Source, home: Home, options: ServeOptions) {
-  const { served, policyServer } = source;
+  const { served, policyServer, dtype = 'float32' } = source;
   const isOwn = policyServer?.kind === 'vllm' && options.model === undefined;
   const named = options.policyServer ?? (isOwn ? policyServer.url : undefined);
   if (options.policyServer) checkFields(z.object({ '--policy-server': policyServerUrl }), { '--policy-server': named });
@@ -138,7 +140,7 @@ async function policyServerFor(source: Source, home: Home, options: ServeOptions
   const model = modelFolder(served.base, home, options);
   note(`starting a policy server with ${model}`);
   const { maxBatch, threads } = policyServer?.kind === 'embedded' ? policyServer : { maxBatch: 64, threads: 2 };
-  const { spec, url } = policyServerService({ model, home, maxBatch, threads });
+  const { spec, url } = policyServerService({ model, home, maxBatch, threads, dtype });
   const service = new Service({ ...spec, name: 'gateway-policy-server' }, home.logs, { note, onFailure: fail });
   await makeHome(home.root);
   await service.start();

@@ -69,7 +69,10 @@ const trainingSchema = z
     maskReadOnlyTurns: z.boolean().default(true).describe('No loss on turns of read-only calls.'),
     checkpointEvery: count.default(5).describe('Steps between checkpoints.'),
     threads: count.default(8).describe('Torch threads of one trainer.'),
-    dtype: z.enum(['float32', 'bfloat16']).default('float32').describe('Number format.'),
+    dtype: z
+      .enum(['float32', 'bfloat16'])
+      .default('float32')
+      .describe('Number format; on a CPU of linear layers, also in the embedded policy server.'),
     tokensPerForward: count.default(4096).describe('Padded tokens per forward pass.'),
     gradientCheckpointing: z
       .boolean()

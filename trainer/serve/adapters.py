@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 
 from trainer.command import BadInput
+from trainer.linear import linear as product
 from trainer.peft_folder import Factors, read_peft_folder, side_by_side
 from trainer.serve.messages import BASE, BadRequest, NotFound
 
@@ -59,8 +60,10 @@ def _factors(folder: Path, linears: Mapping[str, torch.nn.Linear]) -> Factors:
 
 
 def merge(factors: Factors, linears: Mapping[str, torch.nn.Linear]) -> Mapping[str, torch.Tensor] | None:
-    """Returns W + B A of each module; None where these have more than MERGE_LIMIT parameters."""
-    if sum(linears[module].weight.numel() for module in factors) > MERGE_LIMIT:
+    """Returns W + B A of each module; None where these have more than MERGE_LIMIT parameters, or bfloat16 would round
+    B A away."""
+    weights = [linears[module].weight for module in factors]
+    if sum(weight.numel() for weight in weights) > MERGE_LIMIT or any(w.dtype != torch.float32 for w in weights):
         return None
     with torch.no_grad():
         return {module: torch.addmm(linears[module].weight, b, a) for module, (a, b) in factors.items()}
@@ -175,8 +178,8 @@ class LoraMix:
         def forward(x: torch.Tensor) -> torch.Tensor:
             plan = self._plan
             if plan is None:
-                return F.linear(x, weight, bias)
-            out = F.linear(x, plan.weights.get(name, weight), bias)
+                return product(x, weight, bias)
+            out = product(x, plan.weights.get(name, weight), bias)
             if (pair := plan.factors.get(name)) is None:
                 return out
             a, b = pair

@@ -24,12 +24,14 @@ log = logging.getLogger(__name__)
 class Engine:
     """Serves requests from `start` to `stop`. Methods may be called from any thread."""
 
-    def __init__(self, model: Path, *, max_batch: int, threads: int, prefix_cache_mb: int = 256) -> None:
+    def __init__(
+        self, model: Path, *, max_batch: int, threads: int, dtype: str = "float32", prefix_cache_mb: int = 256
+    ) -> None:
         """Loads a model. Raises ValueError for an unusable one."""
         transformers_logging.set_verbosity_error()
         transformers_logging.disable_progress_bar()
         torch.set_num_threads(threads)
-        runner = ModelRunner(model, slots=max_batch)
+        runner = ModelRunner(model, slots=max_batch, dtype=dtype)
         self.registry = AdapterRegistry(runner.mix.linears)
         self.context, self.eos, self.vocabulary = runner.context, runner.eos, runner.vocabulary
         self._batch = Batch(runner, cache=PrefixCache(prefix_cache_mb << 20))

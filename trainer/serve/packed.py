@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from transformers import AttentionInterface, AutoModelForCausalLM, PretrainedConfig, PreTrainedModel
 
+from trainer.linear import LIMITS, to_bfloat16
 from trainer.model_folder import eos_ids
 from trainer.serve.adapters import Adapter, LoraMix
 from trainer.serve.state import StatePool
@@ -174,9 +175,12 @@ def install(model: PreTrainedModel) -> None:
 class ModelRunner:
     """A causal LM with room for `slots` rows."""
 
-    def __init__(self, folder: Path, *, slots: int) -> None:
-        # Half precision has no fast kernels on most CPUs.
+    def __init__(self, folder: Path, *, slots: int, dtype: str = "float32") -> None:
+        """`dtype`: of the linear layers' weights, float32 or bfloat16. Raises ValueError for an unusable model."""
         self.model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+        if dtype == "bfloat16":
+            to_bfloat16(self.model)
+        self._limit = LIMITS[dtype]
         config = self.model.config
         self.context: int = config.max_position_embeddings
         self.vocabulary: int = config.vocab_size
@@ -211,7 +215,7 @@ class ModelRunner:
             segment = Segment(slots[row], begin, (first, second)[row][begin:end])
             found = self.forward([segment], [None])[0].log_softmax(-1)
             worst = max(worst, (found - plain[row][end - 1]).abs().max().item())
-        if not worst <= 1e-3:
+        if not worst <= self._limit:
             raise ValueError(f"its log-probs differ from the plain forward by {worst:.2g}")
 
     def forward(self, segments: list[Segment], adapters: list[Adapter | None]) -> torch.Tensor:

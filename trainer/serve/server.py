@@ -88,6 +88,7 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     add("--port", type=int, default=8000, help="0 picks a free one")
     add("--max-batch", type=int, default=64, metavar="N", help="rows generated together")
     add("--threads", type=int, default=1, metavar="N", help="CPU threads of the forward pass")
+    add("--dtype", choices=["float32", "bfloat16"], default="float32", help="format of the linear layers' weights")
     add("--exit-with-parent", action="store_true", help="stop at the end of stdin")
     return parser.parse_args(argv)
 
@@ -116,7 +117,8 @@ def _key() -> str:
 
 async def serve(args: argparse.Namespace, listener: socket.socket) -> None:
     """Serves on a bound socket until a signal or the end of stdin. Raises RequestError or ValueError."""
-    engine = EngineClient({"model": str(args.model), "max_batch": args.max_batch, "threads": args.threads})
+    options = {"max_batch": args.max_batch, "threads": args.threads, "dtype": args.dtype}
+    engine = EngineClient({"model": str(args.model), **options})
     stopped = asyncio.Event()
 
     def stop() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
@@ -26,7 +27,7 @@ CONVERSATION = [
 
 
 @contextmanager
-def running_engine(model: Path, adapters: dict[str, Path] = {}, **options: int) -> Iterator[Engine]:  # noqa: B006
+def running_engine(model: Path, adapters: dict[str, Path] = {}, **options: Any) -> Iterator[Engine]:  # noqa: B006
     """Runs an engine on its own thread, with 8 rows and a prefix cache of 64 MB by default."""
     engine = Engine(model, **{"max_batch": 8, "threads": 1, "prefix_cache_mb": 64, **options})
     for name, path in adapters.items():

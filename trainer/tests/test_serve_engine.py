@@ -3,15 +3,18 @@
 import json
 import random
 from contextlib import nullcontext
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from peft import PeftModel
 
 from trainer.serve.messages import GenerationRequest, Outcome, RequestError
 from trainer.serve.packed import ModelRunner, attend
 from trainer.tests.conftest import save_tiny_model
 from trainer.tests.serving import EOS, assert_logprobs, generate, running_engine, words
+from trainer.train.model import load_base
 
 
 @pytest.mark.parametrize("chunk", [2048, 7])
@@ -64,6 +67,25 @@ def test_greedy_takes_the_most_likely_token_and_the_likeliest_are_those_of_the_p
     for likeliest, indices, values in zip(outcome.likeliest, expected.indices, expected.values, strict=True):
         assert [token for token, _ in likeliest] == indices.tolist()
         np.testing.assert_allclose([p for _, p in likeliest], values.tolist(), atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["base", "one"])
+def test_server_and_trainer_agree_in_bfloat16(tiny_model_dir, adapters, name, request):
+    """Both convert the linear layers; with whole models in bfloat16 the difference is several times larger."""
+    before = torch.backends.mkldnn.matmul.fp32_precision  # a setting of the process
+    request.addfinalizer(lambda: setattr(torch.backends.mkldnn.matmul, "fp32_precision", before))
+    with running_engine(tiny_model_dir, {"one": Path(adapters[0])}, dtype="bfloat16") as engine:
+        requests = [GenerationRequest(list(range(10, 30 + n)), name, 24, seed=n) for n in range(3)]
+        outcomes = generate(engine, requests)
+    model = load_base(str(tiny_model_dir), "bfloat16")
+    if name != "base":
+        model = PeftModel.from_pretrained(model, adapters[0])
+    for asked, outcome in zip(requests, outcomes, strict=True):
+        ids = torch.tensor([[*asked.prompt, *outcome.token_ids]])
+        with torch.no_grad():
+            logs = model(input_ids=ids).logits[0, len(asked.prompt) - 1 : -1].log_softmax(-1)
+        own = logs.gather(1, torch.tensor(outcome.token_ids)[:, None])[:, 0]
+        assert (own - torch.tensor(outcome.logprobs)).abs().mean() < 0.03
 
 
 def test_rows_wait_where_the_state_of_all_would_be_too_large(tiny_model_dir, monkeypatch):

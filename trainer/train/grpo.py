@@ -22,6 +22,8 @@ from transformers import Trainer
 from transformers.trainer_callback import PrinterCallback
 from trl import GRPOConfig, GRPOTrainer
 
+from trainer.linear import LIMITS
+
 from .batch import micro_batches
 from .channel import Channel, Diverged
 from .checkpoint import append_metrics, is_whole, new_checkpoint, partial_dir, policy_of
@@ -45,7 +47,7 @@ def grpo_config(job: Job, **changes: Any) -> GRPOConfig:
         "lr_scheduler_type": "constant",
         "max_grad_norm": job.max_grad_norm,
         "use_cpu": not torch.cuda.is_available(),
-        "bf16": job.dtype == "bfloat16",
+        "bf16": job.dtype == "bfloat16" and torch.cuda.is_available(),
         "gradient_checkpointing": job.gradient_checkpointing,
         "save_steps": job.checkpoint_every,
         "logging_steps": 1,
@@ -85,7 +87,11 @@ class CapabilityTrainer(GRPOTrainer):
         self._extreme, self._row_names = Extreme(), list[str]()
         # In half precision TRL's forward computes under autocast.
         shares = not self.args.gradient_checkpointing
-        self._sampled = None if self.args.bf16 else SampledLogps(self.model.get_base_model(), shares=shares)
+        self._sampled = (
+            None
+            if self.args.bf16
+            else SampledLogps(self.model.get_base_model(), shares=shares, limit=LIMITS[job.dtype])
+        )
 
     def _collect(self, step: int, tasks: list[str]) -> Batch:
         """Returns the rollouts of a step. Raises what asking does."""

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils.checkpoint import checkpoint
 
-PROBE_LIMIT = 2e-4
+from trainer.linear import LIMITS
 
 LARGEST_LOGITS = 2**26
 """Numbers, 256 MiB: logits of more tokens are computed in parts."""
@@ -20,7 +20,9 @@ class SampledLogps:
     what the model's own forward does. `shares`: whether the common beginning of rows is computed once; gradient
     checkpointing, which keeps no keys and values, excludes it."""
 
-    def __init__(self, causal: Any, *, shares: bool = True) -> None:
+    def __init__(self, causal: Any, *, shares: bool = True, limit: float = LIMITS["float32"]) -> None:
+        """`limit`: largest difference to the model's own log-probs that counts as the same, in nats."""
+        self._limit = limit
         self._decoder, self._head, self.shares = causal.base_model, causal.get_output_embeddings(), shares
         self.usable = False
         if type(self._head) is torch.nn.Linear:
@@ -83,7 +85,7 @@ class SampledLogps:
             plain = causal(input_ids=ids, use_cache=False).logits[:, :-1].float().log_softmax(-1)
             found, *_ = self(ids, wanted=wanted)
             difference = found[:, 1:] - plain.gather(-1, ids[:, 1:, None])[..., 0]
-            return bool(difference.abs().max() <= PROBE_LIMIT)
+            return bool(difference.abs().max() <= self._limit)
         except Exception:  # a model whose forward takes none of this
             return False
         finally:

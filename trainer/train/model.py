@@ -15,6 +15,7 @@ from transformers import AutoModelForCausalLM
 
 from trainer.adapter_config import WEIGHTS
 from trainer.command import BadInput, blaming
+from trainer.linear import to_bfloat16
 from trainer.model_folder import check_files, lora_modules
 
 from .job import Job
@@ -43,9 +44,14 @@ def build_model(job: Job) -> Any:
 
 
 def load_base(folder: str, dtype: str) -> Any:
-    """The base model, on the first GPU that this process may see if there is one."""
-    placed = {"device_map": {"": 0}} if torch.cuda.is_available() else {}
-    return AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype), **placed)
+    """The base model, on the first GPU that this process may see if there is one. On a CPU, bfloat16 is the format of
+    its linear layers' weights alone."""
+    if torch.cuda.is_available():
+        return AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype), device_map={"": 0})
+    base = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    if dtype == "bfloat16":
+        to_bfloat16(base)
+    return base
 
 
 def needs_checkpointing(config: Any, tokens: int) -> bool:

@@ -61,11 +61,11 @@ export function readTurn(
 
 /** Starts the embedded policy server, if the campaign has one, until the turns are sampled. */
 export async function firstTurns(campaign: Campaign, home: Home): Promise<FirstTurns> {
-  const { policyServer, baseModel } = campaign;
+  const { policyServer, baseModel, training } = campaign;
   if (isToDownload(baseModel))
     throw new MissingRequirement('the base model is not downloaded yet; campaign run downloads it');
   if (policyServer.kind === 'vllm') return sampleTurns(campaign, home, policyServer.url);
-  const { spec, url } = policyServerService({ ...policyServer, model: baseFolder(baseModel) });
+  const { spec, url } = policyServerService({ ...policyServer, dtype: training.dtype, model: baseFolder(baseModel) });
   const service = new Service(spec, home.logs);
   try {
     await service.start();

@@ -104,7 +104,7 @@ async function runToEnd(run: Run): Promise<number> {
 /** `begunOn`: the version of workflow code of a campaign that runs. */
 async function startWorkers(run: Run, begunOn?: string): Promise<void> {
   const { home, campaign, output, supervisor } = run;
-  const { policyServer, baseModel } = campaign;
+  const { policyServer, baseModel, training } = campaign;
   const version = await builtVersion();
   const isOlder = begunOn !== undefined && begunOn !== version;
   if (isOlder && (await readBundle((await openStore(home.root)).files, begunOn)) === undefined)
@@ -121,7 +121,12 @@ async function startWorkers(run: Run, begunOn?: string): Promise<void> {
   if (policyServer.kind === 'vllm') policyServerUrl = policyServer.url;
   else {
     output.note('services', 'starting the policy server and the workers');
-    const { spec, url } = policyServerService({ ...policyServer, home, model: baseFolder(baseModel) });
+    const { spec, url } = policyServerService({
+      ...policyServer,
+      dtype: training.dtype,
+      home,
+      model: baseFolder(baseModel),
+    });
     await supervisor.start([spec]);
     policyServerUrl = url();
   }

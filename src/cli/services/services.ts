@@ -21,7 +21,13 @@ const workerReadyLine = /^\{.*"type"\s*:\s*"ready"/;
  * The embedded policy server. It chooses its port when it is started first and keeps it, so that workers find it again after a restart. `url` is
  * where it listens, once it is ready. `home` keeps what was found of the model.
  */
-export function policyServerService(o: { model: string; home?: Home; maxBatch: number; threads: number }): {
+export function policyServerService(o: {
+  model: string;
+  home?: Home;
+  maxBatch: number;
+  threads: number;
+  dtype: string;
+}): {
   spec: ServiceSpec;
   url: () => string;
 } {
@@ -31,7 +37,7 @@ export function policyServerService(o: { model: string; home?: Home; maxBatch: n
     command: pythonPath(),
     args: () => [
       ...['-m', 'trainer', 'serve', '--model', o.model, '--port', url.port],
-      ...['--threads', String(o.threads), '--max-batch', String(o.maxBatch), '--exit-with-parent'],
+      ...['--threads', String(o.threads), '--max-batch', String(o.maxBatch), '--dtype', o.dtype, '--exit-with-parent'],
     ],
     env: { ...programEnvironment(), ...(o.home && { CAMPAIGN_HOME: o.home.root }) },
     keys: picked((name) => name === POLICY_KEY || /^AWS_|^CAMPAIGN_STORE$/.test(name)),

@@ -65,7 +65,7 @@ test('a worker gets the keys that the steps of its queue use, and none in its en
     expect(Object.values(env)).not.toContain('k');
     expect(env).toMatchObject({ PATH: env['PATH'], CAMPAIGN_HOME: home.root, TEMPORAL_ADDRESS: 'a:1' });
   }
-  const { env: own, keys } = policyServerService({ model: 'm', home, maxBatch: 1, threads: 1 }).spec;
+  const { env: own, keys } = policyServerService({ model: 'm', home, maxBatch: 1, threads: 1, dtype: 'float32' }).spec;
   expect(Object.values(own)).not.toContain('k');
   expect(keys).toMatchObject({ AWS_SECRET_ACCESS_KEY: 'k', POLICY_SERVER_API_KEY: 'k' });
   expect(KEYS.filter((name) => name in keys!)).toEqual(['POLICY_SERVER_API_KEY']);
